@@ -1,0 +1,11 @@
+//! Models: sessions over an evaluated context, generators above them, and the files they come from.
+
+pub mod generator;
+pub mod prompt;
+pub mod session;
+
+pub use generator::{
+    Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
+};
+pub use prompt::{Message, Prompt, Role};
+pub use session::{Evaluated, Session, SessionError};
