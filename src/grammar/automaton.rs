@@ -28,6 +28,13 @@ const BOTTOM: u32 = 1;
 /// The count of a frame that counts nothing, but goes on at its instruction.
 const PLAIN: u32 = u32::MAX;
 
+/// The count of a loop that goes on for longer than any token, and may be left at once.
+const FAR_OPEN: u32 = u32::MAX - 1;
+/// The count of a loop that goes on for longer than any token, and cannot be left before.
+const FAR_CLOSED: u32 = u32::MAX - 2;
+/// Loops that nothing has been asked of yet.
+const NOT_ASKED: u32 = u32::MAX;
+
 /// Slots of live values that have a bit of their own; all later ones share the last bit.
 pub(crate) const SLOT_BITS: usize = 63;
 
@@ -76,6 +83,19 @@ pub(crate) struct Group {
     pub(crate) base: u32,
 }
 
+/// Bytes sorted into kinds, such as letters and digits.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    /// The kind of each byte.
+    pub(crate) of: [u8; 256],
+    /// The kind of bytes that are no whole character.
+    pub(crate) broken: u8,
+    /// The kind of whole characters of several bytes.
+    pub(crate) whole: u8,
+    /// The kind of bytes that cannot be spelled.
+    pub(crate) unspellable: u8,
+}
+
 #[derive(Debug)]
 pub(crate) struct Automaton {
     program: Program,
@@ -89,6 +109,8 @@ pub(crate) struct Automaton {
     states: Vec<State>,
     allowed: Vec<[u64; 4]>,
     rows: Vec<StateId>,
+    /// Per state: the kinds of bytes that lead back to it.
+    loops: Vec<u32>,
     state_ids: FxHashMap<u64, SmallVec<[StateId; 1]>>,
     hashes: Vec<u128>,
     slot_contents: Vec<(u128, u128)>,
@@ -135,6 +157,7 @@ impl Automaton {
             states: Vec::new(),
             allowed: Vec::new(),
             rows: Vec::new(),
+            loops: Vec::new(),
             state_ids: FxHashMap::default(),
             hashes: Vec::new(),
             slot_contents: Vec::new(),
@@ -371,12 +394,24 @@ impl Automaton {
         let Frame {
             pc, count, parent, ..
         } = self.frames[frame as usize];
-        if count == PLAIN {
-            self.work.push(Configuration { pc, stack: parent });
-            Ok(())
-        } else {
-            self.decide(pc, count + 1, parent)
+        match count {
+            PLAIN => self.work.push(Configuration { pc, stack: parent }),
+            FAR_OPEN | FAR_CLOSED => {
+                if let Instruction::Loop { body, next, .. } = self.program.instructions[pc as usize]
+                {
+                    self.work.push(Configuration {
+                        pc: body,
+                        stack: frame,
+                    });
+                    if count == FAR_OPEN {
+                        let stack = parent;
+                        self.work.push(Configuration { pc: next, stack });
+                    }
+                }
+            }
+            _ => self.decide(pc, count + 1, parent)?,
         }
+        Ok(())
     }
 
     /// At a loop with `done` iterations behind: once more, or on.
@@ -600,9 +635,101 @@ impl Automaton {
         }
         let mut stack = BOTTOM;
         for &(pc, count) in loops.iter().rev() {
+            let mut count = count;
+            if let Instruction::Loop { min, max, .. } = self.program.instructions[pc as usize] {
+                // A loop whose end no token reaches does not need to count: the part then leads
+                // back to itself, and its walk is short.
+                count = match self.rest(min, max, count) {
+                    (0, most) if most == self.clamp && max != UNBOUNDED => FAR_OPEN,
+                    (least, _) if least == self.clamp => FAR_CLOSED,
+                    _ => count,
+                };
+            }
             stack = self.loop_frame(pc, count, stack)?;
         }
         Ok(stack)
+    }
+
+    /// Iterations that must, and may, follow the present one; no more than any token can tell.
+    fn rest(&self, min: u32, max: u32, count: u32) -> (u32, u32) {
+        let done = count.saturating_add(1);
+        let least = min.saturating_sub(done).min(self.clamp);
+        let most = if max == UNBOUNDED {
+            self.clamp
+        } else {
+            max.saturating_sub(done).min(self.clamp)
+        };
+        (least, most)
+    }
+
+    /// The kinds of bytes that lead from `state` back to itself, a bit each.
+    pub(crate) fn loops(&mut self, state: StateId, kinds: &Kinds) -> Result<u32, LimitError> {
+        if self.loops.len() <= state as usize {
+            self.loops.resize(self.states.len(), NOT_ASKED);
+        }
+        let known = self.loops[state as usize];
+        if known != NOT_ASKED {
+            return Ok(known);
+        }
+        let mut looping = 0_u32;
+        let mut leaving = 0_u32;
+        for byte in 0..=255_u8 {
+            let kind = 1 << kinds.of[usize::from(byte)];
+            if leaving & kind == 0 {
+                if self.allows(state, byte) && self.step(state, byte)? == state {
+                    looping |= kind;
+                } else {
+                    leaving |= kind;
+                }
+            }
+        }
+        looping &= !(leaving | 1 << kinds.broken);
+        // A state that no ASCII leads back to is hardly worth the steps.
+        if looping != 0 && self.characters_loop(state, kinds)? {
+            looping |= 1 << kinds.whole;
+        }
+        self.loops[state as usize] = looping;
+        Ok(looping)
+    }
+
+    /// Whether every character of several bytes leads from `state` back to itself.
+    fn characters_loop(&mut self, state: StateId, kinds: &Kinds) -> Result<bool, LimitError> {
+        // Well-formed sequences (Unicode, table 3-7).
+        const SEQUENCES: [&[(u8, u8)]; 8] = [
+            &[(0xC2, 0xDF), (0x80, 0xBF)],
+            &[(0xE0, 0xE0), (0xA0, 0xBF), (0x80, 0xBF)],
+            &[(0xE1, 0xEC), (0x80, 0xBF), (0x80, 0xBF)],
+            &[(0xED, 0xED), (0x80, 0x9F), (0x80, 0xBF)],
+            &[(0xEE, 0xEF), (0x80, 0xBF), (0x80, 0xBF)],
+            &[(0xF0, 0xF0), (0x90, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
+            &[(0xF1, 0xF3), (0x80, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
+            &[(0xF4, 0xF4), (0x80, 0x8F), (0x80, 0xBF), (0x80, 0xBF)],
+        ];
+        for sequence in SEQUENCES {
+            let mut reached: SmallVec<[StateId; 4]> = SmallVec::from_slice(&[state]);
+            for &(low, high) in sequence {
+                let mut next: SmallVec<[StateId; 4]> = SmallVec::new();
+                for &from in &reached {
+                    for byte in low..=high {
+                        if kinds.of[usize::from(byte)] == kinds.unspellable {
+                            continue;
+                        }
+                        let to = self.step(from, byte)?;
+                        if to == DEAD_STATE {
+                            return Ok(false);
+                        }
+                        if !next.contains(&to) {
+                            next.push(to);
+                        }
+                    }
+                }
+                reached = next;
+            }
+            if reached.iter().any(|&end| end != state) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The state after everything above `base` is matched.
@@ -679,12 +806,10 @@ impl Automaton {
                     min,
                     max,
                 } if count != PLAIN => {
-                    let done = count.saturating_add(1);
-                    let least = min.saturating_sub(done).min(self.clamp);
-                    let most = if max == UNBOUNDED {
-                        self.clamp
-                    } else {
-                        max.saturating_sub(done).min(self.clamp)
+                    let (least, most) = match count {
+                        FAR_OPEN => (0, self.clamp),
+                        FAR_CLOSED => (self.clamp, self.clamp),
+                        _ => self.rest(min, max, count),
                     };
                     mix.add(u64::from(least) << 32 | u64::from(most));
                     mix.add_wide(self.hashes[body as usize]);

@@ -11,7 +11,7 @@ use super::token_mask::TokenMask;
 use crate::grammar::LimitError;
 use crate::grammar::automaton::{Automaton, DEAD_STATE, StateId, token_fits};
 use crate::grammar::hash::Mix;
-use crate::vocab::{NO_TOKEN, TokenId};
+use crate::vocab::{BROKEN, NO_TOKEN, TokenId, WHOLE};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -206,6 +206,8 @@ impl Walker {
         }
         self.path[base] = state;
         let track = automaton.has_slots();
+        // Inside a character a walk could enter live values and leave them again unseen.
+        let shared = !(1 << BROKEN | u32::from(track) << WHOLE);
         let mut at = range.start;
         while at < range.end {
             let node = nodes[at];
@@ -218,17 +220,31 @@ impl Walker {
             if node.token != NO_TOKEN {
                 self.tokens.push(node.token);
             }
-            if node.end as usize == at + 1 && !track {
+            let leaf = node.end as usize == at + 1;
+            if leaf && !track {
                 at += 1;
                 continue;
             }
             let next = automaton.step(here, node.byte)?;
             self.path[level] = next;
-            if automaton.exits(next) && node.end as usize > at + 1 {
+            if !leaf && automaton.exits(next) {
                 self.exits.push(at as u32);
             }
             if track {
                 self.slots |= automaton.slots(next);
+            }
+            // Where everything below leads back to this state, all of it is allowed. Not where
+            // the part may end here: its exits must be found one by one.
+            if !leaf
+                && node.kinds & shared == node.kinds
+                && !automaton.exits(next)
+                && is_wide(automaton, next)
+                && automaton.loops(next, lexicon.kinds())? & node.kinds == node.kinds
+            {
+                self.tokens
+                    .extend_from_slice(lexicon.trie().tokens_below(at));
+                at = node.end as usize;
+                continue;
             }
             at += 1;
         }
