@@ -150,6 +150,8 @@ impl Model {
         let mut steps = 0;
         while steps < 16 {
             let ours: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            let plain = matcher.mask_plain().unwrap();
+            assert!(plain.iter().eq(ours.iter().copied()), "{name}");
             let theirs = self.allowed(&mut sampler);
             steps += 1;
             let mut both = Vec::with_capacity(ours.len());
