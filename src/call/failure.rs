@@ -160,7 +160,11 @@ impl Failure {
                 hint.push('.');
             }
         }
-        if let Some(pointer) = self.pointer.as_deref().filter(|pointer| !pointer.is_empty()) {
+        if let Some(pointer) = self
+            .pointer
+            .as_deref()
+            .filter(|pointer| !pointer.is_empty())
+        {
             hint.push_str(" At ");
             hint.push_str(pointer);
             hint.push('.');

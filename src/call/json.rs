@@ -193,7 +193,12 @@ mod tests {
     #[test]
     fn a_key_given_twice_is_refused() {
         for text in [r#"{"a":1,"a":2}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#] {
-            assert!(read_strict(text).unwrap_err().to_string().contains("duplicate key \"a\""));
+            assert!(
+                read_strict(text)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("duplicate key \"a\"")
+            );
         }
     }
 

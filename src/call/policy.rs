@@ -138,15 +138,39 @@ mod tests {
             (&[], "turn_on", Effect::Change, Allow),
             (&[], "unlock", Effect::Risk, Ask),
             (&[("*", Deny)], "get_state", Effect::Read, Deny),
-            (&[("*", Deny), ("@read", Allow)], "get_state", Effect::Read, Allow),
-            (&[("@risk", Deny), ("unlock", Allow)], "unlock", Effect::Risk, Allow),
-            (&[("get_*", Ask), ("get_st*", Deny)], "get_state", Effect::Read, Deny),
-            (&[("get_*", Ask), ("get_state", Allow)], "get_state", Effect::Read, Allow),
+            (
+                &[("*", Deny), ("@read", Allow)],
+                "get_state",
+                Effect::Read,
+                Allow,
+            ),
+            (
+                &[("@risk", Deny), ("unlock", Allow)],
+                "unlock",
+                Effect::Risk,
+                Allow,
+            ),
+            (
+                &[("get_*", Ask), ("get_st*", Deny)],
+                "get_state",
+                Effect::Read,
+                Deny,
+            ),
+            (
+                &[("get_*", Ask), ("get_state", Allow)],
+                "get_state",
+                Effect::Read,
+                Allow,
+            ),
             (&[("get_*", Deny)], "unlock", Effect::Risk, Ask),
         ];
         for (rules, name, effect, expected) in cases {
             let policy = Policy::new(rules.iter().copied()).unwrap();
-            assert_eq!(policy.permission(&spec(name, effect)), expected, "{rules:?} {name}");
+            assert_eq!(
+                policy.permission(&spec(name, effect)),
+                expected,
+                "{rules:?} {name}"
+            );
         }
     }
 

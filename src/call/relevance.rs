@@ -56,7 +56,11 @@ impl Grams {
         } else {
             (other, self)
         };
-        small.0.iter().filter(|gram| large.0.contains(*gram)).count()
+        small
+            .0
+            .iter()
+            .filter(|gram| large.0.contains(*gram))
+            .count()
     }
 
     /// The share of this text's n-grams that are also in `other`, 0 to 1: how much of a short
@@ -151,9 +155,21 @@ mod tests {
     #[test]
     fn the_nearest_text_wins_in_any_script() {
         let cases: [(&str, &[&str], usize); 5] = [
-            ("Turn on the kitchen lights", &["hall lamp", "kitchen light", "garage door"], 1),
-            ("turn on the kichen light", &["hall light", "kitchen light"], 1),
-            ("включи свет на кухне", &["свет в спальне", "свет на кухне"], 1),
+            (
+                "Turn on the kitchen lights",
+                &["hall lamp", "kitchen light", "garage door"],
+                1,
+            ),
+            (
+                "turn on the kichen light",
+                &["hall light", "kitchen light"],
+                1,
+            ),
+            (
+                "включи свет на кухне",
+                &["свет в спальне", "свет на кухне"],
+                1,
+            ),
             ("打开厨房的灯", &["卧室灯", "客厅灯", "厨房灯"], 2),
             ("😀", &["a", "b"], 0),
         ];
