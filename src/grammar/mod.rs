@@ -4,5 +4,6 @@
 //! [`mask`](crate::mask).
 
 pub mod ast;
+pub mod schema;
 
 pub use ast::{CharClass, Expr, Grammar, Rule, RuleId};
