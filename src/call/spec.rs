@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 /// What a tool does to the world; decides its default permission and whether a call whose outcome
 /// is unknown may be repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing. Allowed by default.
     Read,
