@@ -100,7 +100,10 @@ pub fn lay_out(
     }
     messages.push(message(Role::System, system));
     for example in examples {
-        sections.push(section("examples", &format!("{}\n{}", example.request, example.reply)));
+        sections.push(section(
+            "examples",
+            &format!("{}\n{}", example.request, example.reply),
+        ));
         messages.push(message(Role::User, example.request.clone()));
         messages.push(message(Role::Assistant, example.reply.clone()));
     }
@@ -113,7 +116,10 @@ pub fn lay_out(
         messages.push(message(Role::User, step));
     } else if let Some((question, reply)) = &task.reply {
         sections.push(section("step", &format!("{question}\n{reply}")));
-        messages.push(message(Role::Assistant, Reply::Ask(question.clone()).to_text()));
+        messages.push(message(
+            Role::Assistant,
+            Reply::Ask(question.clone()).to_text(),
+        ));
         messages.push(message(Role::User, reply.clone()));
     }
     if let Some(hint) = hint {
@@ -123,11 +129,17 @@ pub fn lay_out(
             last.content.push_str(hint);
         }
     }
-    Context { prompt: Prompt { messages, stable }, sections }
+    Context {
+        prompt: Prompt { messages, stable },
+        sections,
+    }
 }
 
 fn section(name: &'static str, text: &str) -> Section {
-    Section { name, text: text.to_owned() }
+    Section {
+        name,
+        text: text.to_owned(),
+    }
 }
 
 fn message(role: Role, content: String) -> Message {
@@ -151,7 +163,10 @@ fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
         }
         Some(StepResult::Ok(value)) => {
             text.push_str("Result: ");
-            text.push_str(&shorten(&crate::call::json::spaced(value), layout.result_bytes));
+            text.push_str(&shorten(
+                &crate::call::json::spaced(value),
+                layout.result_bytes,
+            ));
             text.push('\n');
             text.push_str(&ending(value));
         }
@@ -173,7 +188,11 @@ fn earlier(task: &Task, last: &Call, limit: usize) -> String {
     }
     let _ = last;
     let facts = task.facts.text(limit);
-    if facts.is_empty() { facts } else { format!("Known:\n{facts}") }
+    if facts.is_empty() {
+        facts
+    } else {
+        format!("Known:\n{facts}")
+    }
 }
 
 /// How a step that went well may end the task: an answer made of the tool's own words where it
@@ -197,7 +216,12 @@ fn shorten(text: &str, limit: usize) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}… (cut: {} of {} bytes shown)", &text[..end], end, text.len())
+    format!(
+        "{}… (cut: {} of {} bytes shown)",
+        &text[..end],
+        end,
+        text.len()
+    )
 }
 
 /// The tools for the model, without any live value.
@@ -207,7 +231,10 @@ fn describe(tools: &Moves, how: ToolsInPrompt) -> String {
         match how {
             ToolsInPrompt::None => {}
             ToolsInPrompt::Names => {
-                text.push_str(&format!("{}: {}\n", legal.spec.name, legal.spec.description));
+                text.push_str(&format!(
+                    "{}: {}\n",
+                    legal.spec.name, legal.spec.description
+                ));
             }
             ToolsInPrompt::Full => text.push_str(&format!(
                 "{}: {} Arguments: {}\n",
@@ -217,5 +244,9 @@ fn describe(tools: &Moves, how: ToolsInPrompt) -> String {
             )),
         }
     }
-    if text.is_empty() { text } else { format!("Tools:\n{}", text.trim_end()) }
+    if text.is_empty() {
+        text
+    } else {
+        format!("Tools:\n{}", text.trim_end())
+    }
 }

@@ -13,7 +13,11 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// The run starts or, with `resumed`, goes on.
-    RunStarted { task: String, request: String, resumed: bool },
+    RunStarted {
+        task: String,
+        request: String,
+        resumed: bool,
+    },
     /// A turn starts; turns count from 1.
     TurnStarted { turn: usize },
     /// The prompt is being evaluated: tokens done of those to be done.
@@ -33,7 +37,10 @@ pub enum Event {
     /// The model's final answer; `flag` says why it should not be believed.
     Answer { text: String, flag: Option<String> },
     /// The run ended.
-    Stopped { reason: StopReason, figures: Figures },
+    Stopped {
+        reason: StopReason,
+        figures: Figures,
+    },
 }
 
 /// Figures of a run.

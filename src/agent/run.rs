@@ -13,12 +13,8 @@ use crate::call::{
     Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
     TurnOptions, Verdict, turn_grammar,
 };
-use crate::model::{
-    Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
-};
-use crate::task::{
-    self, ActiveTask, Recovery, Settlement, StepResult, TaskError,
-};
+use crate::model::{Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop};
+use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
 use crate::tool::{Registry, ToolError};
 use crate::trace::{self, Trace};
 
@@ -161,7 +157,9 @@ pub struct Agent<'a> {
 
 impl std::fmt::Debug for Agent<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 
@@ -239,7 +237,11 @@ impl Agent<'_> {
             reason: reason.clone(),
             figures: progress.figures.clone(),
         });
-        Ok(Report { reason, text, figures: progress.figures })
+        Ok(Report {
+            reason,
+            text,
+            figures: progress.figures,
+        })
     }
 
     fn work(
@@ -274,10 +276,13 @@ impl Agent<'_> {
                 Ok(Some((StopReason::Answered, text)))
             }
             Recovery::Reply(question) => {
-                self.observer.event(&Event::Question { text: question.clone() });
+                self.observer.event(&Event::Question {
+                    text: question.clone(),
+                });
                 match self.person.reply(&question) {
                     Some(text) => {
-                        self.trace.emit(trace::Event::Replied { text: text.clone() });
+                        self.trace
+                            .emit(trace::Event::Replied { text: text.clone() });
                         task.record(self.clock.now(), task::Event::Replied { text })?;
                         Ok(None)
                     }
@@ -287,7 +292,10 @@ impl Agent<'_> {
             Recovery::Repeat(pending) => {
                 task.record(
                     self.clock.now(),
-                    task::Event::Settled { step: pending.step, how: Settlement::Repeat },
+                    task::Event::Settled {
+                        step: pending.step,
+                        how: Settlement::Repeat,
+                    },
                 )?;
                 let moves = self.moves(task)?.0;
                 self.attempt(task, progress, &moves, pending.call)
@@ -298,11 +306,16 @@ impl Agent<'_> {
             }
             Recovery::Decide(pending) => {
                 let Some(how) = self.person.settle(&pending) else {
-                    return Err(AgentError::Undecided { call: pending.call.to_text() });
+                    return Err(AgentError::Undecided {
+                        call: pending.call.to_text(),
+                    });
                 };
                 task.record(
                     self.clock.now(),
-                    task::Event::Settled { step: pending.step, how },
+                    task::Event::Settled {
+                        step: pending.step,
+                        how,
+                    },
                 )?;
                 if how == Settlement::Repeat {
                     let moves = self.moves(task)?.0;
@@ -337,7 +350,10 @@ impl Agent<'_> {
     /// The legal moves now, narrowed to what a turn's grammar holds, and all of the task's tools.
     fn moves(&mut self, task: &ActiveTask) -> Result<(Moves, Moves), AgentError> {
         let task = task.task();
-        let mut all = self.tools.moves(&self.settings.policy).map_err(AgentError::World)?;
+        let mut all = self
+            .tools
+            .moves(&self.settings.policy)
+            .map_err(AgentError::World)?;
         all.max_calls = self.settings.max_calls.max(1);
         let mut legal = all.clone();
         legal.restrict(|tool| task.allows(tool));
@@ -345,9 +361,10 @@ impl Agent<'_> {
             legal.ask = state.ask;
             legal.answer = state.answer;
             for bind in &state.bind {
-                if let (Some(found), Some(values)) =
-                    (legal.find_mut(&bind.tool), task.bound(&bind.tool, &bind.argument))
-                {
+                if let (Some(found), Some(values)) = (
+                    legal.find_mut(&bind.tool),
+                    task.bound(&bind.tool, &bind.argument),
+                ) {
                     found.bind(&bind.argument, &values);
                 }
             }
@@ -368,29 +385,35 @@ impl Agent<'_> {
         Ok((narrowed, all))
     }
 
-    fn turn(
-        &mut self,
-        task: &mut ActiveTask,
-        progress: &mut Progress,
-    ) -> Result<Next, AgentError> {
+    fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
         progress.figures.turns += 1;
         let number = task.task().turns + 1;
         let (moves, all) = self.moves(task)?;
         task.record(self.clock.now(), task::Event::TurnStarted { turn: number })?;
-        self.observer.event(&Event::TurnStarted { turn: number as usize });
+        self.observer.event(&Event::TurnStarted {
+            turn: number as usize,
+        });
         let generation = self.generate(task, progress, number, &moves, &all)?;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
-        self.observer.event(&Event::Reply { text: generation.text.clone() });
-        let dialect = if self.settings.grammar { Dialect::Snaffle } else { self.settings.dialect };
+        self.observer.event(&Event::Reply {
+            text: generation.text.clone(),
+        });
+        let dialect = if self.settings.grammar {
+            Dialect::Snaffle
+        } else {
+            self.settings.dialect
+        };
         let reply = match dialect.parse(&generation.text) {
-            _ if generation.stop == Stop::Budget => {
-                Err(Failure::new(FailureKind::Truncated, "the reply went over its limit"))
-            }
-            Ok(Reply::Calls(_)) if generation.stop == Stop::Closed => {
-                Err(Failure::new(FailureKind::Truncated, "the call went over the limit of a reply"))
-            }
+            _ if generation.stop == Stop::Budget => Err(Failure::new(
+                FailureKind::Truncated,
+                "the reply went over its limit",
+            )),
+            Ok(Reply::Calls(_)) if generation.stop == Stop::Closed => Err(Failure::new(
+                FailureKind::Truncated,
+                "the call went over the limit of a reply",
+            )),
             parsed => parsed.and_then(|reply| moves.check_reply(&reply).map(|()| reply)),
         };
         match reply {
@@ -441,10 +464,15 @@ impl Agent<'_> {
             sections: context.sections.iter().map(traced).collect(),
             tokens: self.generator.count(&context.prompt)? as u64,
         });
-        self.trace.emit(trace::Event::Grammar { turn, text: compiled.grammar.to_string() });
+        self.trace.emit(trace::Event::Grammar {
+            turn,
+            text: compiled.grammar.to_string(),
+        });
         progress.shown = Some(shown);
         let limits = &self.settings.limits;
-        let max_tokens = limits.turn_tokens.min(limits.tokens.saturating_sub(progress.tokens));
+        let max_tokens = limits
+            .turn_tokens
+            .min(limits.tokens.saturating_sub(progress.tokens));
         let generation = self.generator.generate(&GenerateRequest {
             prompt: &context.prompt,
             grammar: self.settings.grammar.then_some(&compiled.grammar),
@@ -507,7 +535,10 @@ impl Agent<'_> {
             }
         };
         let dry = self.settings.dry_run;
-        self.observer.event(&Event::CallStarted { call: checked.call().clone(), dry });
+        self.observer.event(&Event::CallStarted {
+            call: checked.call().clone(),
+            dry,
+        });
         if dry {
             return Ok(Next::End(StopReason::DryRun, None));
         }
@@ -520,7 +551,10 @@ impl Agent<'_> {
         call: &Call,
         granted: bool,
     ) -> Result<(), AgentError> {
-        self.observer.event(&Event::Approval { call: call.clone(), granted });
+        self.observer.event(&Event::Approval {
+            call: call.clone(),
+            granted,
+        });
         self.trace.emit(trace::Event::Approval {
             tool: call.tool.clone(),
             arguments: call.arguments.clone(),
@@ -530,7 +564,10 @@ impl Agent<'_> {
         let event = if granted {
             task::Event::Approved { call: call.clone() }
         } else {
-            task::Event::Refused { call: call.clone(), reason: "not approved".to_owned() }
+            task::Event::Refused {
+                call: call.clone(),
+                reason: "not approved".to_owned(),
+            }
         };
         Ok(task.record(self.clock.now(), event)?)
     }
@@ -573,9 +610,12 @@ impl Agent<'_> {
                     changes: outcome.changes.clone(),
                     microseconds,
                 });
-                self.observer.event(&Event::CallFinished { call: call.clone(), outcome });
-                let repeated = before
-                    .is_some_and(|last| last.call == call && last.result == Some(result));
+                self.observer.event(&Event::CallFinished {
+                    call: call.clone(),
+                    outcome,
+                });
+                let repeated =
+                    before.is_some_and(|last| last.call == call && last.result == Some(result));
                 progress.hint = None;
                 progress.failures = 0;
                 if !repeated {
@@ -631,8 +671,15 @@ impl Agent<'_> {
             kind: kind.clone(),
             message: failure.message.clone(),
         });
-        self.trace.emit(trace::Event::Hint { turn, kind: kind.clone(), text: hint.clone() });
-        self.observer.event(&Event::Failure { kind: kind.clone(), hint: hint.clone() });
+        self.trace.emit(trace::Event::Hint {
+            turn,
+            kind: kind.clone(),
+            text: hint.clone(),
+        });
+        self.observer.event(&Event::Failure {
+            kind: kind.clone(),
+            hint: hint.clone(),
+        });
         let mut events = Vec::new();
         if failure.kind != FailureKind::ToolError {
             events.push(task::Event::Rejected {
@@ -640,7 +687,10 @@ impl Agent<'_> {
                 message: failure.message.clone(),
             });
         }
-        events.push(task::Event::HintGiven { kind, text: hint.clone() });
+        events.push(task::Event::HintGiven {
+            kind,
+            text: hint.clone(),
+        });
         task.record_all(self.clock.now(), events)?;
         progress.hint = Some(hint);
         progress.failures += 1;
@@ -652,28 +702,52 @@ impl Agent<'_> {
             let most = self.settings.examples.min(3);
             let goal = task.task().goal.clone();
             progress.shown =
-                Some(self.examples.choose(&goal, &moves, Some(failure.kind), &shown, most));
+                Some(
+                    self.examples
+                        .choose(&goal, &moves, Some(failure.kind), &shown, most),
+                );
         }
         Ok(Next::Turn)
     }
 
     fn answer(&mut self, task: &mut ActiveTask, text: String) -> Result<Next, AgentError> {
-        let flag = task.answered(self.clock.now(), &text)?.map(|flag| flag.to_string());
-        self.trace.emit(trace::Event::Answered { text: text.clone(), flagged: flag.clone() });
-        self.observer.event(&Event::Answer { text: text.clone(), flag: flag.clone() });
-        let reason =
-            if flag.is_some() { StopReason::AnswerFlagged } else { StopReason::Answered };
+        let flag = task
+            .answered(self.clock.now(), &text)?
+            .map(|flag| flag.to_string());
+        self.trace.emit(trace::Event::Answered {
+            text: text.clone(),
+            flagged: flag.clone(),
+        });
+        self.observer.event(&Event::Answer {
+            text: text.clone(),
+            flag: flag.clone(),
+        });
+        let reason = if flag.is_some() {
+            StopReason::AnswerFlagged
+        } else {
+            StopReason::Answered
+        };
         Ok(Next::End(reason, Some(text)))
     }
 
     fn ask(&mut self, task: &mut ActiveTask, question: String) -> Result<Next, AgentError> {
-        self.trace.emit(trace::Event::Asked { question: question.clone() });
-        task.record(self.clock.now(), task::Event::Asked { question: question.clone() })?;
-        self.observer.event(&Event::Question { text: question.clone() });
+        self.trace.emit(trace::Event::Asked {
+            question: question.clone(),
+        });
+        task.record(
+            self.clock.now(),
+            task::Event::Asked {
+                question: question.clone(),
+            },
+        )?;
+        self.observer.event(&Event::Question {
+            text: question.clone(),
+        });
         match self.person.reply(&question) {
             None => Ok(Next::End(StopReason::Asked, Some(question))),
             Some(text) => {
-                self.trace.emit(trace::Event::Replied { text: text.clone() });
+                self.trace
+                    .emit(trace::Event::Replied { text: text.clone() });
                 task.record(self.clock.now(), task::Event::Replied { text })?;
                 Ok(Next::Turn)
             }
@@ -682,7 +756,10 @@ impl Agent<'_> {
 }
 
 fn traced(section: &Section) -> trace::Section {
-    trace::Section { name: section.name.to_owned(), text: section.text.clone() }
+    trace::Section {
+        name: section.name.to_owned(),
+        text: section.text.clone(),
+    }
 }
 
 fn micros(time: std::time::Duration) -> u64 {
@@ -704,8 +781,8 @@ fn figures_of(figures: &Figures) -> trace::Figures {
 /// How the journal keeps an end that no other event has recorded.
 fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
     match reason {
-        StopReason::Answered | StopReason::AnswerFlagged => None,
-        StopReason::Asked => Some(task::StopReason::NobodyToAsk),
+        // The answer or the question is the record.
+        StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => None,
         StopReason::Repeated => Some(task::StopReason::Repeated),
         StopReason::TooManyFailures => Some(task::StopReason::Failures),
         StopReason::Refused => Some(task::StopReason::NobodyToAsk),
