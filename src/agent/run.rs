@@ -15,7 +15,7 @@ use crate::call::{
 };
 use crate::model::{Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop};
 use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
-use crate::tool::{Registry, ToolError};
+use crate::tool::{Registry, Unavailable};
 use crate::trace::{self, Trace};
 
 /// Chooses the examples of a request.
@@ -118,8 +118,8 @@ pub enum AgentError {
     #[error(transparent)]
     Turn(#[from] crate::call::turn::TurnError),
     /// The world cannot be read.
-    #[error("{0}")]
-    World(ToolError),
+    #[error(transparent)]
+    World(#[from] Unavailable),
     /// The request is empty.
     #[error("the request is empty")]
     EmptyRequest,
@@ -350,10 +350,7 @@ impl Agent<'_> {
     /// The legal moves now, narrowed to what a turn's grammar holds, and all of the task's tools.
     fn moves(&mut self, task: &ActiveTask) -> Result<(Moves, Moves), AgentError> {
         let task = task.task();
-        let mut all = self
-            .tools
-            .moves(&self.settings.policy)
-            .map_err(AgentError::World)?;
+        let mut all = self.tools.moves(&self.settings.policy)?;
         all.max_calls = self.settings.max_calls.max(1);
         let mut legal = all.clone();
         legal.restrict(|tool| task.allows(tool));

@@ -168,7 +168,7 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
     }
     let changes = |call: &Call| {
         tools
-            .spec(&call.tool)
+            .find(&call.tool)
             .is_some_and(|spec| spec.effect != Effect::Read)
     };
     let wrong_effects = calls
