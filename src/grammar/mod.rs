@@ -5,10 +5,15 @@
 
 pub(crate) mod analysis;
 pub mod ast;
+pub(crate) mod automaton;
+mod distance;
 pub mod gbnf;
+pub(crate) mod hash;
 pub mod limits;
+pub mod lower;
 mod print;
 pub mod schema;
+pub(crate) mod program;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
 pub use limits::{Bound, LimitError, Limits};
