@@ -1,6 +1,9 @@
 //! Models: sessions over an evaluated context, generators above them, and the files they come from.
 
 pub mod generator;
+#[cfg(feature = "llama")]
+pub mod llama;
+pub mod prefix_file;
 pub mod prompt;
 pub mod session;
 
