@@ -102,7 +102,12 @@ pub fn read(path: &Path, fingerprint: u128, most_tokens: usize) -> io::Result<Op
     }
     let tokens = body
         .chunks_exact(4)
-        .map(|bytes| bytes.iter().rev().fold(0, |n, &b| n << 8 | TokenId::from(b)))
+        .map(|bytes| {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |n, &b| n << 8 | TokenId::from(b))
+        })
         .collect();
     Ok(Some(SavedPrefix { tokens, memory }))
 }

@@ -119,7 +119,9 @@ impl Model {
             sys::llama_model_load_from_file(text.as_ptr(), params)
         };
         let raw = NonNull::new(raw).ok_or_else(|| {
-            Failure(log::reason("llama.cpp could not load the file and gave no reason"))
+            Failure(log::reason(
+                "llama.cpp could not load the file and gave no reason",
+            ))
         })?;
         // SAFETY: the model is valid; the vocabulary it returns is part of it.
         let vocab = unsafe { sys::llama_model_get_vocab(raw.as_ptr()) };
@@ -224,7 +226,10 @@ impl Model {
             match usize::try_from(written) {
                 Ok(count) => {
                     tokens.truncate(count);
-                    return Ok(tokens.into_iter().filter_map(|t| u32::try_from(t).ok()).collect());
+                    return Ok(tokens
+                        .into_iter()
+                        .filter_map(|t| u32::try_from(t).ok())
+                        .collect());
                 }
                 Err(_) => tokens.resize(written.unsigned_abs() as usize, 0),
             }
@@ -358,7 +363,9 @@ impl Context {
         };
         drop(guard);
         let raw = NonNull::new(raw).ok_or_else(|| {
-            Failure(log::reason("llama.cpp could not make a context and gave no reason"))
+            Failure(log::reason(
+                "llama.cpp could not make a context and gave no reason",
+            ))
         })?;
         // SAFETY: a new threadpool of a valid size, attached to the context it is freed after.
         // Without one llama.cpp starts and joins its threads for every batch.
@@ -439,7 +446,9 @@ impl Context {
         // SAFETY: the first `n_tokens` entries of the batch are initialised.
         let code = unsafe { sys::llama_decode(self.raw.as_ptr(), self.batch) };
         if code != 0 {
-            return Err(Failure(log::reason(&format!("decode failed with code {code}"))));
+            return Err(Failure(log::reason(&format!(
+                "decode failed with code {code}"
+            ))));
         }
         if logits {
             // SAFETY: the context is live and the last entry of the batch asked for logits; -1
@@ -532,7 +541,9 @@ impl Context {
         if read == bytes.len() && read > 0 {
             Ok(())
         } else {
-            Err(Failure(log::reason("the snapshot does not fit this context")))
+            Err(Failure(log::reason(
+                "the snapshot does not fit this context",
+            )))
         }
     }
 }

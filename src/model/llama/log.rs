@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn function_names_are_left_out() {
         for (line, expected) in [
-            ("llama_model_load: error loading model: x", "error loading model: x"),
+            (
+                "llama_model_load: error loading model: x",
+                "error loading model: x",
+            ),
             ("gguf_init_from_file_impl: invalid magic", "invalid magic"),
             ("error: x", "error: x"),
             ("no colon", "no colon"),
