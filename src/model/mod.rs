@@ -5,10 +5,14 @@ pub mod generator;
 pub mod llama;
 pub mod prefix_file;
 pub mod prompt;
+pub mod random;
+pub mod scripted;
 pub mod session;
 
 pub use generator::{
     Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
 };
-pub use prompt::{Message, Prompt, Role};
+pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
+pub use random::RandomSession;
+pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
