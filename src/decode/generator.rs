@@ -113,7 +113,12 @@ impl SessionGenerator {
     /// Where the template fails or the file cannot be written.
     pub fn save_prefix(&mut self, prompt: &Prompt, path: &Path) -> Result<(), GenerateError> {
         let tokens = self.tokens(prompt)?;
-        if tokens.stable > 0 && self.session.tokens().starts_with(&tokens.all[..tokens.stable]) {
+        if tokens.stable > 0
+            && self
+                .session
+                .tokens()
+                .starts_with(&tokens.all[..tokens.stable])
+        {
             self.session.save(tokens.stable, path)?;
         }
         Ok(())

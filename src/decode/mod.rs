@@ -15,3 +15,6 @@ mod sampler;
 mod softmax;
 
 pub use generator::{ProgressHook, SessionGenerator, TokenEvent, TokenHook};
+
+#[cfg(test)]
+mod tests;

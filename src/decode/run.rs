@@ -117,7 +117,11 @@ impl Run<'_> {
             return Ok(Some(Stop::Complete));
         }
         if self.budget == 0 {
-            return Ok(Some(if accepting { Stop::Closed } else { Stop::Budget }));
+            return Ok(Some(if accepting {
+                Stop::Closed
+            } else {
+                Stop::Budget
+            }));
         }
         let start = Instant::now();
         let mask = matcher.mask().map_err(grammar)?;

@@ -208,14 +208,25 @@ mod tests {
             ("all", sampling(1.0, 1.0, 0.0), [0.5, 0.25, 0.15, 0.1]),
             ("top-p", sampling(1.0, 0.7, 0.0), [0.667, 0.333, 0.0, 0.0]),
             ("top-p 0", sampling(1.0, 0.0, 0.0), [1.0, 0.0, 0.0, 0.0]),
-            ("min-p", sampling(1.0, 1.0, 0.28), [0.556, 0.278, 0.167, 0.0]),
-            ("cold", sampling(0.5, 1.0, 0.0), [0.725, 0.181, 0.065, 0.029]),
+            (
+                "min-p",
+                sampling(1.0, 1.0, 0.28),
+                [0.556, 0.278, 0.167, 0.0],
+            ),
+            (
+                "cold",
+                sampling(0.5, 1.0, 0.0),
+                [0.725, 0.181, 0.065, 0.029],
+            ),
             ("hot", sampling(2.0, 1.0, 0.0), [0.379, 0.268, 0.208, 0.170]),
             ("both", sampling(2.0, 0.7, 0.1), [0.586, 0.414, 0.0, 0.0]),
             ("greedy", sampling(0.0, 0.5, 0.5), [1.0, 0.0, 0.0, 0.0]),
         ] {
             for (share, expected) in shares(sampling, &four).iter().zip(expected) {
-                assert!((share - expected).abs() < 0.012, "{name}: {share} {expected}");
+                assert!(
+                    (share - expected).abs() < 0.012,
+                    "{name}: {share} {expected}"
+                );
             }
         }
     }

@@ -147,7 +147,11 @@ impl Program {
                         todo.push(stack.clone());
                     }
                     if max.is_none_or(|max| count < max) {
-                        let next = if max.is_none() { (count + 1).min(*min) } else { count + 1 };
+                        let next = if max.is_none() {
+                            (count + 1).min(*min)
+                        } else {
+                            count + 1
+                        };
                         stack.push((node, next));
                         stack.push((*inner, 0));
                         todo.push(stack);
@@ -333,7 +337,8 @@ impl Matcher {
         self.shortest().map(|text| text.len())
     }
     pub fn closing_bytes(&mut self) -> Result<Vec<u8>, MatcherError> {
-        self.shortest().ok_or_else(|| MatcherError("too far".into()))
+        self.shortest()
+            .ok_or_else(|| MatcherError("too far".into()))
     }
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint(self.state.clone())
