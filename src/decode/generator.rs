@@ -308,8 +308,8 @@ impl Generator for SessionGenerator {
         let stop = stop?;
 
         let masks = matcher.as_ref().map(Matcher::stats).unwrap_or_default();
-        stats.masks = masks.masks.saturating_sub(masks_before.masks);
-        stats.masks_computed = masks.computed.saturating_sub(masks_before.computed);
+        stats.masks = count(masks.asked - masks_before.asked);
+        stats.masks_computed = count(masks.computed - masks_before.computed);
         stats.mask_time = written.mask_time;
         stats.forced = written.forced;
         stats.chosen = written.chosen;
@@ -321,6 +321,10 @@ impl Generator for SessionGenerator {
             stats,
         })
     }
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 impl std::fmt::Debug for SessionGenerator {

@@ -65,32 +65,46 @@ impl Sampler {
 
     /// Chooses; `None` where nothing is allowed, or nothing that is has a usable logit.
     pub(super) fn choose(&mut self, logits: &[f32], allowed: Allowed<'_>) -> Option<Choice> {
-        match allowed {
-            Allowed::Everything => {
-                let values = std::mem::take(&mut self.values);
-                let choice = self.among(logits, |at| at as TokenId);
-                self.values = values;
-                choice
+        let Allowed::Mask { mask, also } = allowed else {
+            return self.among(logits, logits.len(), |at| at as TokenId);
+        };
+        let also = also
+            .iter()
+            .copied()
+            .filter(|&token| !mask.contains(token) && (token as usize) < logits.len());
+        let mut ids = std::mem::take(&mut self.ids);
+        let mut values = std::mem::take(&mut self.values);
+        values.clear();
+        let choice = if let TokenMask::Sparse(members) = mask {
+            ids.clear();
+            ids.extend_from_slice(members);
+            ids.retain(|&token| (token as usize) < logits.len());
+            ids.extend(also);
+            values.extend(ids.iter().map(|&token| logits[token as usize]));
+            self.among(&values, values.len(), |at| ids[at])
+        } else {
+            // Where many are allowed, the rest are ruled out in a copy of all.
+            copy_allowed(mask, logits, &mut values);
+            let mut count = mask.len();
+            for token in also {
+                values[token as usize] = logits[token as usize];
+                count += 1;
             }
-            Allowed::Mask { mask, also } => {
-                let mut ids = std::mem::take(&mut self.ids);
-                let mut values = std::mem::take(&mut self.values);
-                ids.clear();
-                ids.extend(mask.iter());
-                ids.extend(also.iter().filter(|&&token| !mask.contains(token)));
-                ids.retain(|&token| (token as usize) < logits.len());
-                values.clear();
-                values.extend(ids.iter().map(|&token| logits[token as usize]));
-                let choice = self.among(&values, |at| ids[at]);
-                self.ids = ids;
-                self.values = values;
-                choice
-            }
-        }
+            self.among(&values, count, |at| at as TokenId)
+        };
+        self.ids = ids;
+        self.values = values;
+        choice
     }
 
-    /// Chooses among `values`; the one at `n` is token `name(n)`'s.
-    fn among(&mut self, values: &[f32], name: impl Fn(usize) -> TokenId) -> Option<Choice> {
+    /// Chooses among `values`, of which `allowed` are of tokens that may be chosen; the one at `n`
+    /// is token `name(n)`'s.
+    fn among(
+        &mut self,
+        values: &[f32],
+        allowed: usize,
+        name: impl Fn(usize) -> TokenId,
+    ) -> Option<Choice> {
         let top = greatest(values);
         if !top.is_finite() {
             return None;
@@ -104,7 +118,7 @@ impl Sampler {
         Some(Choice {
             token: name(at),
             log_probability: f64::from(values[at] - top) - total.ln(),
-            allowed: values.len(),
+            allowed,
         })
     }
 
@@ -143,6 +157,43 @@ impl Sampler {
             }
         }
         last
+    }
+}
+
+/// The logits of the members of `mask`, and −∞ for all other tokens.
+fn copy_allowed(mask: &TokenMask, logits: &[f32], values: &mut Vec<f32>) {
+    values.extend_from_slice(logits);
+    match mask {
+        TokenMask::Complement { missing, size } => {
+            for &token in missing {
+                if let Some(value) = values.get_mut(token as usize) {
+                    *value = f32::NEG_INFINITY;
+                }
+            }
+            let beyond = (*size as usize).min(values.len());
+            values[beyond..].fill(f32::NEG_INFINITY);
+        }
+        TokenMask::Dense { bits, .. } => {
+            let beyond = (bits.len() * 64).min(values.len());
+            values[beyond..].fill(f32::NEG_INFINITY);
+            for (chunk, &word) in values.chunks_mut(64).zip(bits) {
+                if word == u64::MAX {
+                    continue;
+                }
+                for (at, value) in chunk.iter_mut().enumerate() {
+                    if word >> at & 1 == 0 {
+                        *value = f32::NEG_INFINITY;
+                    }
+                }
+            }
+        }
+        TokenMask::Sparse(_) => {
+            for (token, value) in values.iter_mut().enumerate() {
+                if !mask.contains(token as TokenId) {
+                    *value = f32::NEG_INFINITY;
+                }
+            }
+        }
     }
 }
 
@@ -269,6 +320,45 @@ mod tests {
         for _ in 0..20 {
             let choice = sampler.choose(&some[1..], Allowed::Everything).unwrap();
             assert_eq!(choice.token, 0);
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_mask_allows_its_members_and_no_other() {
+        const SIZE: usize = 1000;
+        let logits: Vec<f32> = (0..SIZE).map(|n| (n * 7919 % 1009) as f32 / 50.0).collect();
+        let members: [(&str, Box<dyn Fn(usize) -> bool>); 4] = [
+            ("sparse", Box::new(|n| n % 100 == 7)),
+            ("dense", Box::new(|n| n % 3 == 0)),
+            ("complement", Box::new(|n| n % 100 != 7)),
+            ("one", Box::new(|n| n == 999)),
+        ];
+        for (name, is_member) in members {
+            let mut list: Vec<TokenId> = (0..SIZE)
+                .filter(|&n| is_member(n))
+                .map(|n| n as TokenId)
+                .collect();
+            let mask = TokenMask::from_tokens(&mut list, SIZE);
+            let outsider = (0..SIZE).find(|&n| !is_member(n)).unwrap() as TokenId;
+            for also in [&[][..], &[outsider]] {
+                let allowed = |token| mask.contains(token) || also.contains(&token);
+                let sum: f64 = (0..SIZE)
+                    .filter(|&n| allowed(n as TokenId))
+                    .map(|n| f64::from(logits[n]).exp())
+                    .sum();
+                for temperature in [0.0, 1.0, 100.0] {
+                    let mut sampler = Sampler::new(sampling(temperature, 1.0, 0.0));
+                    for _ in 0..200 {
+                        let mask = Allowed::Mask { mask: &mask, also };
+                        let choice = sampler.choose(&logits, mask).unwrap();
+                        assert!(allowed(choice.token), "{name}");
+                        assert_eq!(choice.allowed, list.len() + also.len());
+                        let share = f64::from(logits[choice.token as usize]).exp() / sum;
+                        let said = choice.log_probability.exp();
+                        assert!((said / share - 1.0).abs() < 1e-3, "{name}: {said} {share}");
+                    }
+                }
+            }
         }
     }
 
