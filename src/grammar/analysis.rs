@@ -53,9 +53,7 @@ pub(crate) fn is_nullable(expr: &Expr, rules: &[bool]) -> bool {
         Expr::Class(_) | Expr::Token { .. } => false,
         Expr::Seq(parts) => parts.iter().all(|part| is_nullable(part, rules)),
         Expr::Alt(parts) => parts.iter().any(|part| is_nullable(part, rules)),
-        Expr::Repeat { expr, min, max } => {
-            *min == 0 || *max == Some(0) || is_nullable(expr, rules)
-        }
+        Expr::Repeat { expr, min, max } => *min == 0 || *max == Some(0) || is_nullable(expr, rules),
         Expr::Rule(id) => rules[id.0 as usize],
     }
 }

@@ -5,10 +5,10 @@
 
 pub(crate) mod analysis;
 pub mod ast;
-pub mod schema;
 pub mod gbnf;
 pub mod limits;
 mod print;
+pub mod schema;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
 pub use limits::{Bound, LimitError, Limits};

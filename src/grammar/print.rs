@@ -87,7 +87,11 @@ struct Printer {
 impl Printer {
     fn expr(&self, f: &mut fmt::Formatter<'_>, expr: &Expr, level: Level) -> fmt::Result {
         match expr {
-            Expr::Empty => f.write_str(if level == Level::Item { "(\"\")" } else { "\"\"" }),
+            Expr::Empty => f.write_str(if level == Level::Item {
+                "(\"\")"
+            } else {
+                "\"\""
+            }),
             Expr::Literal(text) if text.is_empty() => self.expr(f, &Expr::Empty, level),
             Expr::Literal(text) => {
                 f.write_char('"')?;

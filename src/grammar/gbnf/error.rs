@@ -88,7 +88,9 @@ pub enum GbnfErrorKind {
         found: String,
     },
     /// A backslash and something that GBNF does not know.
-    #[error("unknown escape `\\{0}`; known are \\xXX \\uXXXX \\UXXXXXXXX \\t \\r \\n \\\\ \\\" \\[ \\] \\-")]
+    #[error(
+        "unknown escape `\\{0}`; known are \\xXX \\uXXXX \\UXXXXXXXX \\t \\r \\n \\\\ \\\" \\[ \\] \\-"
+    )]
     UnknownEscape(String),
     /// An escape for a number that is no character (a surrogate, or above U+10FFFF).
     #[error("U+{0:04X} is not a character")]
