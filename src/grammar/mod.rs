@@ -14,6 +14,7 @@ pub mod lower;
 mod print;
 pub mod schema;
 pub(crate) mod program;
+pub mod schema;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
 pub use limits::{Bound, LimitError, Limits};
