@@ -12,7 +12,6 @@ pub(crate) mod hash;
 pub mod limits;
 pub mod lower;
 mod print;
-pub mod schema;
 pub(crate) mod program;
 pub mod schema;
 
