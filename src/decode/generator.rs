@@ -13,6 +13,7 @@ use crate::model::session::{Evaluated, Session, SessionError};
 use crate::vocab::TokenId;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// One token that was written, as it is written.
@@ -237,6 +238,7 @@ impl Generator for SessionGenerator {
                 reserved,
             });
         }
+        let fresh = request.grammar != self.compiled.as_ref().map(|(known, _)| known);
         let matcher = match request.grammar {
             Some(grammar) => Some(self.matcher(grammar)?),
             None => None,
@@ -276,7 +278,12 @@ impl Generator for SessionGenerator {
                     ..
                 } = run;
                 let prefill_start = Instant::now();
-                let prefilled = self.prefill(&prompt, &pending, request);
+                let prefilled = match &matcher {
+                    Some(matcher) if fresh => {
+                        warming(matcher, || self.prefill(&prompt, &pending, request))
+                    }
+                    _ => self.prefill(&prompt, &pending, request),
+                };
                 stats.prefill_time = prefill_start.elapsed();
                 run = Run {
                     session: self.session.as_mut(),
@@ -321,6 +328,27 @@ impl Generator for SessionGenerator {
             stats,
         })
     }
+}
+
+/// Does `work` while another thread computes masks that will be asked for after it.
+fn warming<T>(matcher: &Matcher, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut ahead = matcher.clone();
+        let done = &done;
+        scope.spawn(move || {
+            // In steps, so that it stops soon after the work does. A limit that is exceeded here
+            // is reported when the generation itself comes to it.
+            for masks in [2, 4, 8, 16, 32, 64] {
+                if done.load(Ordering::Relaxed) || ahead.warm_up(masks).is_err() {
+                    break;
+                }
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
 }
 
 fn count(number: u64) -> usize {
