@@ -8,6 +8,8 @@ use toml::Value;
 pub enum Kind {
     /// Any text.
     Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     /// A file or folder; relative to where it was written.
     Path,
     /// A whole number within bounds.
@@ -44,6 +46,7 @@ impl Kind {
     pub fn placeholder(self) -> &'static str {
         match self {
             Self::Text | Self::Texts => "TEXT",
+            Self::Choice(_) => "WORD",
             Self::Path | Self::Paths => "PATH",
             Self::Integer { .. } => "N",
             Self::Number { .. } => "NUMBER",
@@ -57,6 +60,7 @@ impl Kind {
     pub fn describe(self) -> String {
         match self {
             Self::Text => "text".into(),
+            Self::Choice(words) => words.join(", "),
             Self::Path => "path".into(),
             Self::Integer { min, max: i64::MAX } => format!("integer, at least {min}"),
             Self::Integer { min, max } => format!("integer, {min} to {max}"),
@@ -85,7 +89,7 @@ impl Kind {
                 .filter(|item| !item.is_empty())
         };
         let value = match self {
-            Self::Text | Self::Path => Value::String(text.to_owned()),
+            Self::Text | Self::Path | Self::Choice(_) => Value::String(text.to_owned()),
             Self::Integer { .. } => Value::Integer(
                 text.trim()
                     .parse()
@@ -139,6 +143,13 @@ impl Kind {
         };
         match (self, value) {
             (Self::Text, Value::String(text)) if !text.is_empty() => Ok(Value::String(text)),
+            (Self::Choice(words), Value::String(text)) => {
+                if words.contains(&text.as_str()) {
+                    Ok(Value::String(text))
+                } else {
+                    Err(format!("is {text:?}; it wants one of {}", words.join(", ")))
+                }
+            }
             (Self::Path, Value::String(text)) if !text.is_empty() => Ok(join(base, &text)),
             (Self::Text | Self::Path, Value::String(_)) => Err("is empty".into()),
             (Self::Integer { min, max }, Value::Integer(number)) => {
@@ -250,7 +261,10 @@ mod tests {
     fn values_from_text() {
         let count = Kind::Integer { min: 1, max: 9 };
         let share = Kind::Number { min: 0.0, max: 1.0 };
-        let cases: [(Kind, &str, Result<&str, &str>); 20] = [
+        let word = Kind::Choice(&["a", "b"]);
+        let cases: [(Kind, &str, Result<&str, &str>); 22] = [
+            (word, "b", Ok("\"b\"")),
+            (word, "c", Err("is \"c\"; it wants one of a, b")),
             (Kind::Text, "мир 🌍", Ok("\"мир 🌍\"")),
             (Kind::Text, "", Err("is empty")),
             (Kind::Path, "a/b", Ok("\"base/a/b\"")),

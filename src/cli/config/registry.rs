@@ -136,7 +136,7 @@ pub static SETTINGS: &[Setting] = &[
         "context",
         within(0, 1_048_576),
         "0",
-        "Tokens of context; 0: what the model was trained for, at most 8192",
+        "Tokens of context; 0: what the model was trained for, at most 4096",
     ),
     setting(
         Model,
@@ -145,11 +145,11 @@ pub static SETTINGS: &[Setting] = &[
         "0",
         "Threads for the model; 0: one per physical core",
     ),
-    setting(
+    optional(
         Model,
         "gpu_layers",
         within(0, 10_000),
-        "0",
+        "all where a graphics processor is built in and there, else none",
         "Layers of the model on the graphics processor",
     ),
     setting(
@@ -296,8 +296,15 @@ pub static SETTINGS: &[Setting] = &[
         World,
         "max_examples",
         within(0, 3),
-        "3",
+        "2",
         "Most examples in a prompt",
+    ),
+    optional(
+        World,
+        "tools_in_prompt",
+        Kind::Choice(&["none", "names", "full"]),
+        "what suits the model",
+        "How much of the tools' descriptions the prompt holds",
     ),
     optional(
         Storage,
@@ -310,8 +317,8 @@ pub static SETTINGS: &[Setting] = &[
         Storage,
         "journal",
         Kind::Path,
-        "`journal` in state_dir",
-        "Folder of the journal",
+        "`journal.sqlite` in state_dir",
+        "File of the journal",
     ),
     optional(
         Storage,
@@ -333,6 +340,13 @@ pub static SETTINGS: &[Setting] = &[
         Kind::Texts,
         "nothing",
         "Arguments that are blanked in traces: `argument` or `tool.argument`",
+    ),
+    setting(
+        Storage,
+        "keep_prompts",
+        Kind::Switch,
+        "false",
+        "Write prompts and grammars to traces although something is redacted",
     ),
     optional(
         Storage,
