@@ -3,6 +3,12 @@
 //! Pure: no input or output, no model, no token. Where tokens meet grammars is
 //! [`mask`](crate::mask).
 
+pub(crate) mod analysis;
 pub mod ast;
+pub mod gbnf;
+pub mod limits;
+mod print;
+pub mod schema;
 
-pub use ast::{CharClass, Expr, Grammar, Rule, RuleId};
+pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
+pub use limits::{Bound, LimitError, Limits};
