@@ -9,7 +9,7 @@
 //!
 //! `{name}` is a hole, filled when the example is shown (see `fill`).
 
-use super::failure::FailureKind;
+use crate::call::FailureKind;
 use crate::call::{Call, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

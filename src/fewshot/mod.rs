@@ -7,7 +7,6 @@
 //! again, excluding what was shown, only after a failure.
 
 pub mod example;
-pub mod failure;
 mod fill;
 mod ngram;
 pub mod pool;
@@ -15,6 +14,6 @@ pub mod pool;
 mod pool_tests;
 
 pub use example::{Example, ExampleError, ExampleId, Hole, Source};
-pub use failure::{Failure, FailureKind};
+
 pub use fill::{Fill, Moves};
 pub use pool::{Pool, Query, Shown};

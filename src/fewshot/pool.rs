@@ -7,9 +7,9 @@
 //! little, so that a prompt does not show one call three times where others are near.
 
 use super::example::{Example, ExampleError, ExampleId, Source};
-use super::failure::FailureKind;
 use super::fill::{Fill, Live, Moves, shuffle};
 use super::ngram::{Grams, Weights};
+use crate::call::FailureKind;
 use crate::call::{Call, Reply};
 
 /// How much a fitting live value counts beside the wording.

@@ -1,7 +1,8 @@
 //! What is selected for which request.
 
 use super::pool::{LEARNED_PER_TOOL, Pool, Query};
-use super::{Example, FailureKind, Fill, Source};
+use super::{Example, Fill, Source};
+use crate::call::FailureKind;
 use crate::call::{Domains, Reply};
 use serde_json::{Value, json};
 
