@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 /// The tools that are legal this turn, each with its arguments' live values.
-pub type Moves<'a> = [(&'a str, &'a Domains)];
+pub type Legal<'a> = [(&'a str, &'a Domains)];
 
 /// Which of the live values fills a hole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Fill {
 
 /// The live values against one request.
 pub(super) struct Live<'a> {
-    moves: &'a Moves<'a>,
+    moves: &'a Legal<'a>,
     request: &'a Grams,
     /// By text: how much of the value's name the request contains, and its n-grams.
     fits: BTreeMap<String, (f64, Grams)>,
@@ -44,7 +44,7 @@ pub(super) struct Filled {
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn new(moves: &'a Moves<'a>, request: &'a Grams) -> Self {
+    pub(super) fn new(moves: &'a Legal<'a>, request: &'a Grams) -> Self {
         let values = moves
             .iter()
             .flat_map(|(_, domains)| domains.values().flatten());
