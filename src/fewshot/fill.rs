@@ -90,6 +90,12 @@ impl<'a> Live<'a> {
         })
     }
 
+    /// How well an example fits that names nothing which exists: the better, the less the request
+    /// does, but never as well as one that names what the request names.
+    fn nameless(&self) -> f64 {
+        0.4 * (1.0 - self.best)
+    }
+
     fn fit(&self, text: &str) -> f64 {
         self.fits.get(text).map_or(0.0, |(fit, _)| *fit)
     }
@@ -114,7 +120,7 @@ impl<'a> Live<'a> {
                     fits.push(near);
                     named.push(grams);
                 } else {
-                    fits.push(1.0 - self.best);
+                    fits.push(self.nameless());
                 }
                 values.insert(hole.clone(), name.into());
                 continue;
@@ -148,7 +154,7 @@ impl<'a> Live<'a> {
             }
         }
         let fit = match fits.len() {
-            0 => 0.0,
+            0 => self.nameless(),
             #[expect(clippy::cast_precision_loss, reason = "a few holes")]
             count => fits.iter().sum::<f64>() / count as f64,
         };

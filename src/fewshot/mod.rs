@@ -13,6 +13,8 @@ mod ngram;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;
+#[cfg(test)]
+mod seed_tests;
 
 pub use example::{Example, ExampleError, ExampleId, Hole, Source};
 pub use fill::{Fill, Legal};
