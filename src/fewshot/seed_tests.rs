@@ -227,7 +227,7 @@ fn every_seed_can_be_shown_and_is_found() {
             ));
         }
     }
-    assert!(late.len() <= 8, "{}: {late:#?}", late.len());
+    assert!(late.is_empty(), "{}: {late:#?}", late.len());
 }
 
 /// Requests that no seed was written for, in the house above: the first example's call is the
@@ -295,7 +295,7 @@ fn free_requests_find_the_right_tool() {
         }
     }
     assert!(
-        wrong.len() <= 2,
+        wrong.len() <= 1,
         "{} of {}: {wrong:#?}",
         wrong.len(),
         cases.len()
