@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{GEMMA, SMOLLM2, model_file};
+use common::{GEMMA, SMOLLM2, alone, model_file};
 use snaffle::model::llama::{LlamaModel, LlamaSession, LlamaSettings};
 use snaffle::model::session::{Evaluated, Session, SessionError};
 use snaffle::vocab::{TokenId, TokenKind};
@@ -52,7 +52,6 @@ fn assert_close(left: &[f32], right: &[f32]) {
     let spread = mean(&mut left.iter().map(|l| (l - center).powi(2))).sqrt();
     let shift = mean(&mut left.iter().zip(right).map(|(l, r)| l - r));
     let error = mean(&mut left.iter().zip(right).map(|(l, r)| (l - r - shift).powi(2))).sqrt();
-    eprintln!("ratio {}", error / spread);
     assert!(
         error < 0.05 * spread,
         "logits differ by {error}, their spread is {spread}"
@@ -61,6 +60,7 @@ fn assert_close(left: &[f32], right: &[f32]) {
 
 #[test]
 fn only_the_difference_is_evaluated() {
+    let _alone = alone();
     let Some(model) = open(SMOLLM2, settings()) else {
         return;
     };
@@ -100,6 +100,7 @@ fn only_the_difference_is_evaluated() {
 
 #[test]
 fn too_much_is_refused_before_anything_is_evaluated() {
+    let _alone = alone();
     let Some(model) = open(
         SMOLLM2,
         LlamaSettings {
@@ -137,6 +138,7 @@ fn too_much_is_refused_before_anything_is_evaluated() {
 
 #[test]
 fn progress_is_told_and_can_stop() {
+    let _alone = alone();
     let Some(model) = open(
         SMOLLM2,
         LlamaSettings {
@@ -171,6 +173,7 @@ fn progress_is_told_and_can_stop() {
 
 #[test]
 fn forks_are_independent() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;
@@ -194,6 +197,7 @@ fn forks_are_independent() {
 
 #[test]
 fn a_sliding_window_goes_back_by_a_checkpoint() {
+    let _alone = alone();
     let Some(model) = open(GEMMA, settings()) else {
         return;
     };
@@ -235,6 +239,7 @@ fn a_sliding_window_goes_back_by_a_checkpoint() {
 
 #[test]
 fn a_full_window_can_be_cut_anywhere() {
+    let _alone = alone();
     let Some(model) = open(
         GEMMA,
         LlamaSettings {
@@ -258,6 +263,7 @@ fn a_full_window_can_be_cut_anywhere() {
 
 #[test]
 fn a_saved_prefix_is_taken_up_by_another_model_instance() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;
@@ -350,6 +356,7 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
 
 #[test]
 fn vocabularies_spell_what_the_tokeniser_reads() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;
