@@ -1,6 +1,7 @@
 //! Models: sessions over an evaluated context, generators above them, and the files they come from.
 
 pub mod generator;
+pub mod gguf;
 #[cfg(feature = "llama")]
 pub mod llama;
 pub mod prefix_file;
