@@ -9,11 +9,14 @@ pub mod prompt;
 pub mod random;
 pub mod scripted;
 pub mod session;
+mod shown;
+pub mod template;
 
 pub use generator::{
     Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
 };
 pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
 pub use random::RandomSession;
+pub use template::{ChatTemplate, RenderOptions, TemplateError};
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
