@@ -1,5 +1,7 @@
 //! Constrained generations of real models.
 #![cfg(feature = "llama")]
+#![expect(clippy::unwrap_used, reason = "a test may")]
+#![expect(clippy::print_stderr, reason = "figures to read beside a result")]
 
 mod common;
 

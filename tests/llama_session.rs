@@ -1,6 +1,7 @@
 //! Sessions over real models: what is evaluated again, and that every way back gives the logits
 //! that evaluating from the start gives.
 #![cfg(feature = "llama")]
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 
@@ -311,7 +312,7 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
         );
 
         // Damaged, truncated, or of other parameters: not taken, and the session still works.
-        let good = std::fs::read(&path).unwrap();
+        let good = fs_err::read(&path).unwrap();
         for damage in 0..3 {
             let mut bad = good.clone();
             match damage {
@@ -319,12 +320,12 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
                 1 => bad.truncate(good.len() - 100),
                 _ => bad[10] ^= 1,
             }
-            std::fs::write(&path, &bad).unwrap();
+            fs_err::write(&path, &bad).unwrap();
             let mut session = model.session().unwrap();
             assert_eq!(session.load(&path).unwrap(), 0);
             session.set(&prompt[..50], &mut all).unwrap();
         }
-        std::fs::write(&path, &good).unwrap();
+        fs_err::write(&path, &good).unwrap();
         let small = open(
             name,
             LlamaSettings {

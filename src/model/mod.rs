@@ -17,6 +17,6 @@ pub use generator::{
 };
 pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
 pub use random::RandomSession;
-pub use template::{ChatTemplate, RenderOptions, TemplateError};
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
+pub use template::{ChatTemplate, RenderOptions, TemplateError};

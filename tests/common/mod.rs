@@ -1,5 +1,10 @@
 //! What the tests that need a model share.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![expect(
+    clippy::allow_attributes,
+    reason = "each test binary uses another part of this"
+)]
+#![allow(dead_code, reason = "each test binary uses another part of this")]
+#![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
