@@ -1,7 +1,6 @@
 //! Constrained generations of real models.
 #![cfg(feature = "llama")]
 #![expect(clippy::unwrap_used, reason = "a test may")]
-#![expect(clippy::print_stderr, reason = "figures to read beside a result")]
 
 mod common;
 
@@ -214,7 +213,7 @@ fn a_call_costs_few_choices_and_a_second_turn_little_prefill() {
     };
     let grammar = grammar(CALL);
     let first = bench.write("Turn on the kitchen light", &grammar, GREEDY);
-    assert!(first.stats.chosen * 3 < first.stats.forced, "{:?}", first);
+    assert!(first.stats.chosen * 3 < first.stats.forced, "{first:?}");
     assert_eq!(first.stats.prompt_reused, 0);
     let second = bench.write("Switch on the light in the kitchen", &grammar, GREEDY);
     assert!(second.stats.prompt_reused > 2 * second.stats.prompt_evaluated);

@@ -1,8 +1,4 @@
 //! What the tests that need a model share.
-#![expect(
-    clippy::allow_attributes,
-    reason = "each test binary uses another part of this"
-)]
 #![allow(dead_code, reason = "each test binary uses another part of this")]
 #![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
