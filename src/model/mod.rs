@@ -9,6 +9,8 @@ pub mod prompt;
 pub mod random;
 pub mod scripted;
 pub mod session;
+mod shown;
+pub mod template;
 
 pub use generator::{
     Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
@@ -17,3 +19,4 @@ pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
 pub use random::RandomSession;
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
+pub use template::{ChatTemplate, RenderOptions, TemplateError};
