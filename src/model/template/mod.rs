@@ -17,6 +17,7 @@ pub use engine::{FUEL, LONGEST_TEMPLATE};
 pub use marks::LONGEST_OUTPUT;
 
 use super::generator::GenerateError;
+use super::gguf::GgufInfo;
 use super::prompt::{Format, Message, Prompt, Rendered, Segment};
 use engine::Engine;
 use turns::Shape;
@@ -103,6 +104,18 @@ impl ChatTemplate {
     /// [`TemplateError::TooLong`] or [`TemplateError::Syntax`].
     pub fn from_source(text: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
         Ok(Self(Kind::File(Box::new(Engine::new(text, bos, eos)?))))
+    }
+
+    /// The template of a model file; the plain layout where it has none.
+    ///
+    /// # Errors
+    /// As [`from_source`](Self::from_source).
+    pub fn of_file(info: &GgufInfo) -> Result<Self, TemplateError> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        match &info.chat_template {
+            Some(source) => Self::from_source(source, &text(&info.bos), &text(&info.eos)),
+            None => Ok(Self::plain()),
+        }
     }
 
     /// The layout for models that were not trained for chats: requests and replies in turn, as
