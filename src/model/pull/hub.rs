@@ -2,7 +2,7 @@
 
 use super::super::shown::shown;
 use super::partial::Partial;
-use super::{Progress, PullError, PullSettings, Reason, Stopped};
+use super::types::{Progress, PullError, PullSettings, Reason, Stopped};
 use hf_hub::progress::{DownloadEvent, ProgressEvent, ProgressHandler};
 use hf_hub::{HFClient, HFClientSync, HFError};
 use std::ops::Range;

@@ -2,7 +2,8 @@
 
 use super::super::generator::Cancel;
 use super::super::manifest::Entry;
-use super::{Progress, PullError, Reason, Stopped, compare, hash_into};
+use super::types::{Progress, PullError, Reason, Stopped};
+use super::verify::{compare, hash_into};
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};

@@ -6,7 +6,7 @@
 use super::super::manifest::Part;
 use super::super::shown::shown;
 use super::partial::Partial;
-use super::{Progress, PullError, PullSettings, Stopped};
+use super::types::{Progress, PullError, PullSettings, Stopped};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn fetch(
     };
     // Beside the models: the usual place for temporary files may be too small.
     let work = tempfile::Builder::new()
-        .prefix(".fetch-")
+        .prefix(".fetch.part-")
         .tempdir_in(folder)
         .map_err(local)?;
     let program = find_pip(work.path(), settings)?;

@@ -1,9 +1,13 @@
 //! Fetching from a pip that is a script here, and from a small server that speaks the hub's
 //! protocol.
 
+use super::super::generator::Cancel;
 use super::super::manifest::{Entry, Manifest};
 use super::*;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::io::Write;
+use std::time::Duration;
 
 /// Bytes that differ everywhere.
 fn content(size: usize) -> Vec<u8> {
