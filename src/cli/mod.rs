@@ -6,18 +6,24 @@
 
 pub mod args;
 mod command_config;
+mod command_grammar;
+mod command_task;
+mod command_trace;
 pub mod config;
 mod context;
 pub mod error;
 pub mod exit;
 pub mod flags;
+mod input;
 mod interrupt;
+mod person;
 pub mod settings;
 mod style;
 pub mod suggest;
 mod terminal;
+mod view;
 
-use args::{Args, Command};
+use args::{Args, Command, Task, Trace};
 use clap::{CommandFactory, FromArgMatches};
 use config::layers::Surroundings;
 use context::Context;
@@ -99,12 +105,31 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
             clap_complete::generate(*shell, &mut self::command(), "snaffle", &mut script);
             context.terminal.out.write_all(&script)?;
         }
+        Command::Grammar(command) => command_grammar::run(context, command)?,
+        Command::Task(Task::List { settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::list(context, &path)?;
+        }
+        Command::Task(Task::Show { id, settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::show(context, &path, id)?;
+        }
+        Command::Trace(Trace::List { settings }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::list(context, &folder)?;
+        }
+        Command::Trace(Trace::Show {
+            trace,
+            full,
+            settings,
+        }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::show(context, &folder, trace, *full)?;
+        }
         Command::Run(_)
         | Command::Generate(_)
         | Command::Model(_)
-        | Command::Grammar(_)
-        | Command::Task(_)
-        | Command::Trace(_)
+        | Command::Task(Task::Resume(_))
         | Command::Bench(_) => {
             return Err(Failure::new(Exit::Internal, "not wired yet"));
         }
