@@ -5,9 +5,14 @@
 
 pub(crate) mod analysis;
 pub mod ast;
+pub(crate) mod automaton;
+mod distance;
 pub mod gbnf;
+pub(crate) mod hash;
 pub mod limits;
+pub mod lower;
 mod print;
+pub(crate) mod program;
 pub mod schema;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};

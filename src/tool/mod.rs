@@ -1,5 +1,7 @@
 //! Tools: what they are, which exist, and the ones that ship.
 
+pub mod assistant;
+pub mod command;
 pub mod home;
 pub mod registry;
 pub mod text;
