@@ -560,7 +560,7 @@ mod tests {
         moves.add(Arc::new(spec), domains, &Policy::default());
     }
 
-    fn live(argument: &str, values: Value) -> Domains {
+    fn live(argument: &str, values: &Value) -> Domains {
         Domains::from([(argument.to_owned(), values.as_array().unwrap().clone())])
     }
 
@@ -575,7 +575,7 @@ mod tests {
                 &mut moves,
                 name,
                 json!({"type": "object", "properties": {"device": device}, "required": ["device"]}),
-                live("device", json!(["kitchen light", "свет \"А\""])),
+                live("device", &json!(["kitchen light", "свет \"А\""])),
             );
         }
         add(
@@ -591,7 +591,7 @@ mod tests {
                 "required": ["device", "brightness"],
                 "additionalProperties": false,
             }),
-            live("device", json!(["kitchen light"])),
+            live("device", &json!(["kitchen light"])),
         );
         moves
     }
@@ -623,7 +623,7 @@ mod tests {
             &mut moves,
             "count",
             parameters.clone(),
-            live("n", json!(["x", 0.5])),
+            live("n", &json!(["x", 0.5])),
         );
         let turn = turn_grammar(&moves, &TurnOptions::default()).unwrap();
         assert_eq!(turn.left_out, ["count"]);
@@ -632,7 +632,7 @@ mod tests {
             answer: false,
             ..Moves::default()
         };
-        add(&mut only, "count", parameters, live("n", json!(["x"])));
+        add(&mut only, "count", parameters, live("n", &json!(["x"])));
         let nothing = turn_grammar(&only, &TurnOptions::default());
         assert_eq!(nothing, Err(TurnError::Nothing));
     }

@@ -373,7 +373,7 @@ state = { value = false, unit = "" }
     fn registry() -> (tempfile::TempDir, Registry, Arc<HouseFile>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("h.toml");
-        std::fs::write(&path, HOUSE).unwrap();
+        fs_err::write(&path, HOUSE).unwrap();
         let house = Arc::new(HouseFile::open(&path).unwrap());
         let mut registry = Registry::new();
         registry.register_all(tools(&house)).unwrap();
@@ -388,7 +388,7 @@ state = { value = false, unit = "" }
             .collect()
     }
 
-    fn run(registry: &mut Registry, tool: &str, arguments: Value) -> Result<Outcome, FailureKind> {
+    fn run(registry: &mut Registry, tool: &str, arguments: &Value) -> Result<Outcome, FailureKind> {
         let moves = registry.moves(&Policy::default()).unwrap();
         let call = Call {
             tool: tool.into(),
@@ -518,7 +518,7 @@ state = { value = false, unit = "" }
             ),
         ];
         for (tool, arguments, result, changes) in cases {
-            let outcome = run(&mut registry, tool, arguments.clone()).unwrap();
+            let outcome = run(&mut registry, tool, &arguments).unwrap();
             assert_eq!(outcome.result, result, "{tool} {arguments}");
             assert_eq!(outcome.changes, changes, "{tool} {arguments}");
         }
@@ -564,15 +564,31 @@ state = { value = false, unit = "" }
             ("explode", json!({}), FailureKind::UnknownTool),
         ];
         for (tool, arguments, kind) in cases {
-            assert_eq!(run(&mut registry, tool, arguments), Err(kind), "{tool}");
+            assert_eq!(run(&mut registry, tool, &arguments), Err(kind), "{tool}");
         }
-        assert_eq!(std::fs::read_to_string(house.path()).unwrap(), HOUSE);
+        assert_eq!(fs_err::read_to_string(house.path()).unwrap(), HOUSE);
+    }
+
+    #[test]
+    fn the_houses_that_ship_are_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/houses");
+        let mut houses = 0;
+        for entry in fs_err::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let house = HouseFile::open(&path).unwrap().house().unwrap();
+            assert!(house.devices.len() > 3 && !house.areas.is_empty());
+            houses += 1;
+        }
+        assert!(houses >= 3);
     }
 
     #[test]
     fn a_broken_house_is_an_error_with_its_line() {
         let (_folder, registry, house) = registry();
-        std::fs::write(house.path(), HOUSE.replace("sensor", "robot")).unwrap();
+        fs_err::write(house.path(), HOUSE.replace("sensor", "robot")).unwrap();
         let error = registry.moves(&Policy::default()).unwrap_err();
         assert!(
             error.to_string().contains("h.toml:44: unknown kind"),
