@@ -4,8 +4,13 @@
 use super::config::ConfigError;
 use super::exit::Exit;
 use crate::agent::{AgentError, StopReason};
-use crate::model::{GenerateError, SessionError};
+use crate::model::pull::VerifyError;
+use crate::model::{GenerateError, GgufError, LocateError, ManifestError, PullError, SessionError};
 use crate::task::{JournalError, TaskError};
+use crate::tool::assistant::{FilesError, WeatherError};
+use crate::tool::command::CommandError;
+use crate::tool::home::HouseError;
+use crate::tool::{RegisterError, ToolError};
 use crate::trace::TraceError;
 use std::io;
 
@@ -193,6 +198,83 @@ impl From<AgentError> for Failure {
                 Self::input(error.to_string())
             }
         }
+    }
+}
+
+impl From<HouseError> for Failure {
+    fn from(error: HouseError) -> Self {
+        match &error {
+            HouseError::Lock { .. } => Self::new(Exit::Busy, error.to_string()),
+            HouseError::Save { .. } | HouseError::Unsynced { .. } => {
+                Self::new(Exit::Files, error.to_string())
+            }
+            HouseError::Read(_)
+            | HouseError::TooLarge { .. }
+            | HouseError::Invalid { .. }
+            | HouseError::Gone { .. } => Self::input(error.to_string()),
+        }
+    }
+}
+
+/// Errors of files that a person named: the message says all.
+macro_rules! input_errors {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::input(error.to_string())
+            }
+        })+
+    };
+}
+
+input_errors!(
+    CommandError,
+    RegisterError,
+    WeatherError,
+    FilesError,
+    ToolError
+);
+
+impl From<ManifestError> for Failure {
+    fn from(error: ManifestError) -> Self {
+        Self::new(Exit::Model, error.to_string())
+    }
+}
+
+impl From<LocateError> for Failure {
+    fn from(error: LocateError) -> Self {
+        Self::new(Exit::Model, error.to_string()).maybe_hint(error.hint())
+    }
+}
+
+impl From<GgufError> for Failure {
+    fn from(error: GgufError) -> Self {
+        Self::new(Exit::Model, error.to_string())
+    }
+}
+
+impl From<VerifyError> for Failure {
+    fn from(error: VerifyError) -> Self {
+        match &error {
+            VerifyError::Cancelled => Self::new(Exit::Cancelled, "stopped"),
+            VerifyError::Missing { .. } | VerifyError::Read { .. } => {
+                Self::new(Exit::Model, error.to_string())
+            }
+            _ => Self::new(Exit::Model, error.to_string())
+                .hint("`snaffle model pull` replaces a wrong file by the right one"),
+        }
+    }
+}
+
+impl From<PullError> for Failure {
+    fn from(error: PullError) -> Self {
+        let exit = match &error {
+            PullError::Cancelled => Exit::Cancelled,
+            PullError::Busy { .. } => Exit::Busy,
+            PullError::File { .. } => Exit::Files,
+            _ => Exit::Model,
+        };
+        Self::new(exit, error.to_string())
     }
 }
 

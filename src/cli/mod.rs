@@ -5,12 +5,17 @@
 //! exit code in [`error`].
 
 pub mod args;
+mod command_bench;
 mod command_config;
+mod command_generate;
 mod command_grammar;
+mod command_model;
+mod command_run;
 mod command_task;
 mod command_trace;
 pub mod config;
 mod context;
+mod engine;
 pub mod error;
 pub mod exit;
 pub mod flags;
@@ -22,6 +27,7 @@ mod style;
 pub mod suggest;
 mod terminal;
 mod view;
+mod world;
 
 use args::{Args, Command, Task, Trace};
 use clap::{CommandFactory, FromArgMatches};
@@ -126,13 +132,11 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
             let folder = context.settings(&settings.given)?.trace_dir;
             command_trace::show(context, &folder, trace, *full)?;
         }
-        Command::Run(_)
-        | Command::Generate(_)
-        | Command::Model(_)
-        | Command::Task(Task::Resume(_))
-        | Command::Bench(_) => {
-            return Err(Failure::new(Exit::Internal, "not wired yet"));
-        }
+        Command::Run(args) => return command_run::run(context, args),
+        Command::Task(Task::Resume(args)) => return command_run::resume(context, args),
+        Command::Generate(args) => return command_generate::run(context, args),
+        Command::Model(command) => return command_model::run(context, command),
+        Command::Bench(command) => return command_bench::run(context, command),
     }
     Ok(Exit::Success)
 }

@@ -97,13 +97,19 @@ pub fn locate(
         });
     }
     let is_path = name.contains(std::path::is_separator)
-        || path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"));
+        || path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"));
     Err(if is_path {
         LocateError::NoFile { path }
     } else {
         LocateError::Unknown {
             name: shown(name, 60),
-            known: manifest.models().iter().map(|entry| entry.name.clone()).collect(),
+            known: manifest
+                .models()
+                .iter()
+                .map(|entry| entry.name.clone())
+                .collect(),
         }
     })
 }
@@ -121,9 +127,15 @@ mod tests {
         let path = folder.path().join(&default.file);
 
         let missing = find(None).unwrap_err();
-        assert_eq!(missing.hint().unwrap(), format!("snaffle model pull {}", default.name));
+        assert_eq!(
+            missing.hint().unwrap(),
+            format!("snaffle model pull {}", default.name)
+        );
         std::fs::write(&path, "x").unwrap();
-        let there = Located { path: path.clone(), entry: Some(default.clone()) };
+        let there = Located {
+            path: path.clone(),
+            entry: Some(default.clone()),
+        };
         assert_eq!(find(None), Ok(there.clone()));
         assert_eq!(find(Some("SMOLLM2-135m")), Ok(there));
         // A path: of another size, hence not the manifest's.
@@ -132,7 +144,10 @@ mod tests {
         for (name, expected) in [
             ("models/none.gguf", "no model file models/none.gguf"),
             ("none.GGUF", "no model file none.GGUF"),
-            ("gpt-9", "no model \"gpt-9\"; known ones: smollm2-135m, gemma3-270m"),
+            (
+                "gpt-9",
+                "no model \"gpt-9\"; known ones: smollm2-135m, gemma3-270m",
+            ),
         ] {
             let message = find(Some(name)).unwrap_err().to_string();
             assert!(message.starts_with(expected), "{message}");

@@ -169,7 +169,11 @@ impl Manifest {
             }
         }
         for entry in user.models {
-            match manifest.models.iter_mut().find(|known| known.name == entry.name) {
+            match manifest
+                .models
+                .iter_mut()
+                .find(|known| known.name == entry.name)
+            {
                 Some(known) => *known = entry,
                 None => manifest.models.push(entry),
             }
@@ -186,7 +190,10 @@ impl Manifest {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
             ManifestError::Syntax {
                 place: place.to_owned(),
-                line: 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count(),
+                line: 1 + text.as_bytes()[..start]
+                    .iter()
+                    .filter(|byte| **byte == b'\n')
+                    .count(),
                 message: super::shown::shown(error.message(), 300),
             }
         })?;
@@ -220,7 +227,9 @@ impl Manifest {
 
     /// The model of that name, whatever its case.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.models.iter().find(|entry| entry.name.eq_ignore_ascii_case(name))
+        self.models
+            .iter()
+            .find(|entry| entry.name.eq_ignore_ascii_case(name))
     }
 
     /// The model that is used where none is named.
@@ -247,7 +256,9 @@ impl Entry {
             !text.is_empty()
                 && text.len() <= 200
                 && !text.starts_with(['-', '.'])
-                && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
         };
         let path = |text: &str| text.split('/').all(|piece| plain(piece, "._- +()"));
         let hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit());
@@ -261,13 +272,19 @@ impl Entry {
             (Some(hash), None) if hash.len() == 64 && hex(hash) => {}
             (None, Some(hash)) if (8..64).contains(&hash.len()) && hex(hash) => {}
             _ => {
-                return Err("needs \"sha256\" (64 hexadecimal digits) or \"sha256_prefix\" (8 or more)".to_owned());
+                return Err(
+                    "needs \"sha256\" (64 hexadecimal digits) or \"sha256_prefix\" (8 or more)"
+                        .to_owned(),
+                );
             }
         }
         if self.size == 0 {
             return Err("\"size\" must not be 0".to_owned());
         }
-        if self.alpha.is_some_and(|alpha| !(0.0..=4.0).contains(&alpha)) {
+        if self
+            .alpha
+            .is_some_and(|alpha| !(0.0..=4.0).contains(&alpha))
+        {
             return Err("\"alpha\" must be from 0 to 4".to_owned());
         }
         for source in &self.sources {
@@ -313,8 +330,16 @@ licence = "MIT"
         let default = manifest.default_model().unwrap();
         assert_eq!(default.name, "smollm2-135m");
         assert_eq!(manifest.get("SmolLM2-135M"), Some(default));
-        assert_eq!(manifest.get("gemma3-270m").unwrap().template, TemplateSource::Plain);
-        assert!(manifest.models().iter().all(|entry| !entry.sources.is_empty()));
+        assert_eq!(
+            manifest.get("gemma3-270m").unwrap().template,
+            TemplateSource::Plain
+        );
+        assert!(
+            manifest
+                .models()
+                .iter()
+                .all(|entry| !entry.sources.is_empty())
+        );
     }
 
     #[test]
@@ -322,10 +347,16 @@ licence = "MIT"
         for (text, expected) in [
             ("[[model]\n", "m.toml, line 1: "),
             ("\n[[model]]\nname = 3\n", "m.toml, line 3: invalid type"),
-            (&format!("{ENTRY}colour = 1\n"), "m.toml, line 8: unknown field `colour`"),
+            (
+                &format!("{ENTRY}colour = 1\n"),
+                "m.toml, line 8: unknown field `colour`",
+            ),
             ("[[model]]\nname = \"a\"\n", "missing field"),
             (&format!("{ENTRY}{ENTRY}"), "model \"mine\": is there twice"),
-            (&ENTRY.replace("mine.gguf", "../mine.gguf"), "plain file name"),
+            (
+                &ENTRY.replace("mine.gguf", "../mine.gguf"),
+                "plain file name",
+            ),
             (&ENTRY.replace("mine.gguf", ".mine.gguf"), "plain file name"),
             (&ENTRY.replace("0123abcd", "0123"), "sha256_prefix"),
             (&ENTRY.replace("0123abcd", "0123abcg"), "sha256_prefix"),
@@ -336,15 +367,21 @@ licence = "MIT"
                 "unknown variant `ftp`",
             ),
             (
-                &format!("{ENTRY}[[model.source]]\nkind = \"hub\"\nrepo = \"../x\"\nfile = \"x\"\n"),
+                &format!(
+                    "{ENTRY}[[model.source]]\nkind = \"hub\"\nrepo = \"../x\"\nfile = \"x\"\n"
+                ),
                 "impossible",
             ),
             (
-                &format!("{ENTRY}[[model.source]]\nkind = \"python\"\nparts = [{{ package = \"--index\", version = \"1\", member = \"m\" }}]\n"),
+                &format!(
+                    "{ENTRY}[[model.source]]\nkind = \"python\"\nparts = [{{ package = \"--index\", version = \"1\", member = \"m\" }}]\n"
+                ),
                 "impossible",
             ),
             (
-                &format!("{ENTRY}[[model.source]]\nkind = \"python\"\nparts = [{{ package = \"p\", version = \"1\", member = \"../m\" }}]\n"),
+                &format!(
+                    "{ENTRY}[[model.source]]\nkind = \"python\"\nparts = [{{ package = \"p\", version = \"1\", member = \"../m\" }}]\n"
+                ),
                 "impossible",
             ),
         ] {

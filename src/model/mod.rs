@@ -24,6 +24,6 @@ pub use manifest::{Entry, Manifest, ManifestError};
 pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
 pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
-pub use template::{ChatTemplate, RenderOptions, TemplateError};
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
+pub use template::{ChatTemplate, RenderOptions, TemplateError};

