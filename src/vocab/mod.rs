@@ -2,6 +2,10 @@
 //!
 //! What a token spells decides which masks it is in; nothing here knows a model or a grammar.
 
+mod trie;
+
+pub use trie::{NO_TOKEN, TokenTrie, TrieNode};
+
 /// A token's number in its vocabulary.
 pub type TokenId = u32;
 

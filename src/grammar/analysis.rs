@@ -1,0 +1,162 @@
+//! What can be said about a grammar without matching anything: which rules match the empty
+//! string, which are reachable, and whether one begins with itself.
+//!
+//! Works on the syntax tree. Trees are at most [`Limits::nesting`](super::Limits) deep, which
+//! [`depth`] checks without recursing.
+
+use super::ast::{Expr, Grammar, RuleId};
+
+/// How many levels of groups and repetitions are inside each other. Iterative, so that a tree of
+/// any depth can be asked.
+pub(crate) fn depth(expr: &Expr) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(expr, 1)];
+    while let Some((expr, level)) = open.pop() {
+        deepest = deepest.max(level);
+        match expr {
+            Expr::Seq(parts) | Expr::Alt(parts) => {
+                open.extend(parts.iter().map(|part| (part, level + 1)));
+            }
+            Expr::Repeat { expr, .. } => open.push((expr, level + 1)),
+            Expr::Empty
+            | Expr::Literal(_)
+            | Expr::Class(_)
+            | Expr::Rule(_)
+            | Expr::Token { .. } => {}
+        }
+    }
+    deepest
+}
+
+/// For each rule, whether it matches the empty string.
+pub(crate) fn nullable_rules(grammar: &Grammar) -> Vec<bool> {
+    let mut nullable = vec![false; grammar.rules().len()];
+    loop {
+        let mut changed = false;
+        for (at, rule) in grammar.rules().iter().enumerate() {
+            if !nullable[at] && is_nullable(&rule.body, &nullable) {
+                nullable[at] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return nullable;
+        }
+    }
+}
+
+/// Whether `expr` matches the empty string, given which rules do.
+pub(crate) fn is_nullable(expr: &Expr, rules: &[bool]) -> bool {
+    match expr {
+        Expr::Empty => true,
+        Expr::Literal(text) => text.is_empty(),
+        Expr::Class(_) | Expr::Token { .. } => false,
+        Expr::Seq(parts) => parts.iter().all(|part| is_nullable(part, rules)),
+        Expr::Alt(parts) => parts.iter().any(|part| is_nullable(part, rules)),
+        Expr::Repeat { expr, min, max } => *min == 0 || *max == Some(0) || is_nullable(expr, rules),
+        Expr::Rule(id) => rules[id.0 as usize],
+    }
+}
+
+/// Collects the rules that `expr` can begin with.
+fn first_rules(expr: &Expr, nullable: &[bool], found: &mut Vec<RuleId>) {
+    match expr {
+        Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
+        Expr::Seq(parts) => {
+            for part in parts {
+                first_rules(part, nullable, found);
+                if !is_nullable(part, nullable) {
+                    break;
+                }
+            }
+        }
+        Expr::Alt(parts) => {
+            for part in parts {
+                first_rules(part, nullable, found);
+            }
+        }
+        Expr::Repeat { expr, max, .. } => {
+            if *max != Some(0) {
+                first_rules(expr, nullable, found);
+            }
+        }
+        Expr::Rule(id) => found.push(*id),
+    }
+}
+
+/// A rule that begins with itself, directly, through others, or behind something that may be
+/// empty: the rules of the circle in order, the first one repeated at the end.
+pub(crate) fn left_recursion(grammar: &Grammar, nullable: &[bool]) -> Option<Vec<RuleId>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let firsts: Vec<Vec<RuleId>> = grammar
+        .rules()
+        .iter()
+        .map(|rule| {
+            let mut found = Vec::new();
+            first_rules(&rule.body, nullable, &mut found);
+            found
+        })
+        .collect();
+    let mut marks = vec![Mark::New; firsts.len()];
+    for start in 0..firsts.len() {
+        if marks[start] != Mark::New {
+            continue;
+        }
+        marks[start] = Mark::Open;
+        let mut path = vec![(start, 0)];
+        while let Some((rule, next)) = path.last_mut() {
+            let Some(&target) = firsts[*rule].get(*next) else {
+                marks[*rule] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            let target = target.0 as usize;
+            match marks[target] {
+                Mark::Done => {}
+                Mark::New => {
+                    marks[target] = Mark::Open;
+                    path.push((target, 0));
+                }
+                Mark::Open => {
+                    let mut circle: Vec<RuleId> = path
+                        .iter()
+                        .map(|&(rule, _)| RuleId(rule as u32))
+                        .skip_while(|rule| rule.0 as usize != target)
+                        .collect();
+                    circle.push(RuleId(target as u32));
+                    return Some(circle);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// For each rule, whether the root leads to it.
+pub(crate) fn reachable_rules(grammar: &Grammar) -> Vec<bool> {
+    let mut reached = vec![false; grammar.rules().len()];
+    reached[grammar.root().0 as usize] = true;
+    let mut open = vec![grammar.root()];
+    while let Some(rule) = open.pop() {
+        let mut parts = vec![&grammar.rule(rule).body];
+        while let Some(expr) = parts.pop() {
+            match expr {
+                Expr::Seq(inner) | Expr::Alt(inner) => parts.extend(inner),
+                Expr::Repeat { expr, .. } => parts.push(expr),
+                Expr::Rule(id) => {
+                    if !std::mem::replace(&mut reached[id.0 as usize], true) {
+                        open.push(*id);
+                    }
+                }
+                Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
+            }
+        }
+    }
+    reached
+}

@@ -1,0 +1,321 @@
+//! Structural hashes: two instructions, in whatever grammars, have the same hash if what can
+//! follow them is built the same.
+//!
+//! Masks are remembered under these hashes, so they must say exactly what remains to be matched.
+//! Instructions refer to each other in circles (loops, recursion); each strongly connected part is
+//! written down from one of its members, in the order of a walk, and every member's hash is that
+//! description and its number in it. The member to start from is picked by a few rounds of colour
+//! refinement (Weisfeiler and Leman 1968), so that equal parts of different grammars are mostly
+//! written down the same; a bad pick costs sharing, never correctness.
+//!
+//! A rule of live values is hashed by its name where it is called. Its content has a hash of its
+//! own, which whoever remembers something records next to it.
+
+use super::program::{Instruction, NO_SLOT, Pc, Program};
+
+/// A 128-bit hash in the making.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mix {
+    left: u64,
+    right: u64,
+}
+
+const PRIMES: [u64; 4] = [
+    0x9E37_79B9_7F4A_7C15,
+    0xC2B2_AE3D_27D4_EB4F,
+    0x1656_67B1_9E37_79F9,
+    0xD6E8_FEB8_6659_FD93,
+];
+
+impl Mix {
+    /// A hash for one purpose.
+    pub(crate) fn new(purpose: u64) -> Self {
+        let mut mix = Self {
+            left: PRIMES[2],
+            right: PRIMES[3],
+        };
+        mix.add(purpose);
+        mix
+    }
+
+    pub(crate) fn add(&mut self, value: u64) {
+        self.left = fold(self.left ^ value, PRIMES[0]);
+        self.right = fold(self.right.rotate_left(23) ^ value, PRIMES[1]);
+    }
+
+    pub(crate) fn add_wide(&mut self, value: u128) {
+        self.add(value as u64);
+        self.add((value >> 64) as u64);
+    }
+
+    pub(crate) fn add_text(&mut self, text: &str) {
+        self.add(text.len() as u64);
+        for chunk in text.as_bytes().chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(bytes));
+        }
+    }
+
+    pub(crate) fn finish(self) -> u128 {
+        let mut last = self;
+        last.add(PRIMES[3]);
+        u128::from(last.left) << 64 | u128::from(last.right)
+    }
+}
+
+/// Both halves of a 128-bit product, mixed.
+fn fold(value: u64, prime: u64) -> u64 {
+    let product = u128::from(value ^ prime.rotate_left(17)) * u128::from(prime);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Purposes, so that hashes of different things never meet.
+pub(crate) mod purpose {
+    pub(crate) const NODE: u64 = 1;
+    pub(crate) const CIRCLE: u64 = 2;
+    pub(crate) const MEMBER: u64 = 3;
+    pub(crate) const INSIDE: u64 = 4;
+    pub(crate) const SLOT: u64 = 5;
+    pub(crate) const FRAME: u64 = 6;
+    pub(crate) const STATE: u64 = 7;
+    pub(crate) const PART: u64 = 8;
+}
+
+/// The hash of a slot's name.
+pub(crate) fn slot_name(name: &str) -> u128 {
+    let mut mix = Mix::new(purpose::SLOT);
+    mix.add_text(name);
+    mix.finish()
+}
+
+/// The hash of every instruction, with repetition counts above `clamp` made `clamp`: nothing
+/// within `clamp` bytes can tell them apart.
+pub(crate) fn hash_program(program: &Program, clamp: u32) -> Vec<u128> {
+    let names: Vec<u128> = program.slots.iter().map(|name| slot_name(name)).collect();
+    let hasher = Hasher {
+        program,
+        names,
+        clamp,
+    };
+    let mut hashes = vec![0; program.instructions.len()];
+    for circle in components(program) {
+        hasher.component(&circle, &mut hashes);
+    }
+    hashes
+}
+
+/// Successors as the hash sees them: the content of a slot is not one.
+fn successors(program: &Program, pc: Pc, mut visit: impl FnMut(Pc)) {
+    if let Instruction::Call { routine, next } = program.instructions[pc as usize]
+        && program.routines[routine as usize].slot != NO_SLOT
+    {
+        visit(next);
+    } else {
+        super::distance::successors(program, pc, visit);
+    }
+}
+
+struct Hasher<'a> {
+    program: &'a Program,
+    names: Vec<u128>,
+    clamp: u32,
+}
+
+impl Hasher<'_> {
+    /// The hash of one instruction, given those of the ones it leads to.
+    fn node(&self, pc: Pc, mut child: impl FnMut(Pc) -> u128) -> u128 {
+        let mut mix = Mix::new(purpose::NODE);
+        match self.program.instructions[pc as usize] {
+            Instruction::Ret => mix.add(1),
+            Instruction::Exit => mix.add(2),
+            Instruction::Bytes(span) => {
+                mix.add(3);
+                for edge in self.program.edges(span) {
+                    mix.add(u64::from(edge.low) << 8 | u64::from(edge.high));
+                    mix.add_wide(child(edge.next));
+                }
+            }
+            Instruction::Split(span) => {
+                mix.add(4);
+                for &target in self.program.targets(span) {
+                    mix.add_wide(child(target));
+                }
+            }
+            Instruction::Call { routine, next } => {
+                mix.add(5);
+                let routine = &self.program.routines[routine as usize];
+                match self.names.get(usize::from(routine.slot)) {
+                    Some(&name) => mix.add_wide(name),
+                    None => mix.add_wide(child(routine.entry)),
+                }
+                mix.add_wide(child(next));
+            }
+            Instruction::Loop {
+                body,
+                next,
+                min,
+                max,
+            } => {
+                mix.add(6);
+                mix.add(u64::from(min.min(self.clamp)) << 32 | u64::from(max.min(self.clamp)));
+                mix.add_wide(child(body));
+                mix.add_wide(child(next));
+            }
+            Instruction::Token {
+                token,
+                negated,
+                next,
+            } => {
+                mix.add(7);
+                mix.add(u64::from(token.id) << 1 | u64::from(negated));
+                mix.add_wide(child(next));
+            }
+        }
+        mix.finish()
+    }
+
+    fn component(&self, members: &[Pc], hashes: &mut [u128]) {
+        if let [only] = members[..] {
+            let mut itself = false;
+            successors(self.program, only, |next| itself |= next == only);
+            if !itself {
+                hashes[only as usize] = self.node(only, |next| hashes[next as usize]);
+                return;
+            }
+        }
+        // Colours: how a member looks from a few steps away.
+        const ROUNDS: usize = 3;
+        let inside: rustc_hash::FxHashMap<Pc, u32> =
+            members.iter().zip(0..).map(|(&pc, at)| (pc, at)).collect();
+        let mut colours = vec![0_u128; members.len()];
+        for _ in 0..ROUNDS {
+            colours = members
+                .iter()
+                .map(|&pc| {
+                    self.node(pc, |next| match inside.get(&next) {
+                        Some(&at) => colours[at as usize],
+                        None => hashes[next as usize],
+                    })
+                })
+                .collect();
+        }
+        let Some(&lowest) = colours.iter().min() else {
+            return;
+        };
+        let described = members
+            .iter()
+            .zip(&colours)
+            .filter(|&(_, &colour)| colour == lowest)
+            .take(4)
+            .map(|(&pc, _)| self.describe(pc, &inside, hashes))
+            .min_by_key(|(description, _)| *description);
+        if let Some((description, order)) = described {
+            for (number, &pc) in order.iter().enumerate() {
+                let mut mix = Mix::new(purpose::MEMBER);
+                mix.add_wide(description);
+                mix.add(number as u64);
+                hashes[pc as usize] = mix.finish();
+            }
+        }
+    }
+
+    /// Writes a circle down from one of its members: the hash of all of it, and the order.
+    fn describe(
+        &self,
+        start: Pc,
+        inside: &rustc_hash::FxHashMap<Pc, u32>,
+        hashes: &[u128],
+    ) -> (u128, Vec<Pc>) {
+        let mut numbers = vec![u32::MAX; inside.len()];
+        let mut order = vec![start];
+        if let Some(&at) = inside.get(&start) {
+            numbers[at as usize] = 0;
+        }
+        let mut done = 0;
+        let mut mix = Mix::new(purpose::CIRCLE);
+        while done < order.len() {
+            let pc = order[done];
+            done += 1;
+            successors(self.program, pc, |next| {
+                if let Some(&at) = inside.get(&next)
+                    && numbers[at as usize] == u32::MAX
+                {
+                    numbers[at as usize] = order.len() as u32;
+                    order.push(next);
+                }
+            });
+            mix.add_wide(self.node(pc, |next| match inside.get(&next) {
+                Some(&at) => {
+                    let mut mix = Mix::new(purpose::INSIDE);
+                    mix.add(u64::from(numbers[at as usize]));
+                    mix.finish()
+                }
+                None => hashes[next as usize],
+            }));
+        }
+        (mix.finish(), order)
+    }
+}
+
+/// Strongly connected components, each after those it leads to (Tarjan 1972, iteratively).
+fn components(program: &Program) -> Vec<Vec<Pc>> {
+    const NEW: u32 = u32::MAX;
+    let count = program.instructions.len();
+    let mut index = vec![NEW; count];
+    let mut low = vec![0_u32; count];
+    let mut on_stack = vec![false; count];
+    let mut stack: Vec<Pc> = Vec::new();
+    let mut found = Vec::new();
+    let mut next_index = 0;
+    let mut path: Vec<(Pc, usize, usize)> = Vec::new();
+    let mut children: Vec<Pc> = Vec::new();
+    for start in 0..count as Pc {
+        if index[start as usize] != NEW {
+            continue;
+        }
+        let mut enter = Some(start);
+        loop {
+            if let Some(pc) = enter.take() {
+                index[pc as usize] = next_index;
+                low[pc as usize] = next_index;
+                next_index += 1;
+                stack.push(pc);
+                on_stack[pc as usize] = true;
+                let from = children.len();
+                successors(program, pc, |next| children.push(next));
+                path.push((pc, from, from));
+            }
+            let Some((pc, from, at)) = path.last_mut() else {
+                break;
+            };
+            if let Some(&child) = children.get(*at) {
+                *at += 1;
+                if index[child as usize] == NEW {
+                    enter = Some(child);
+                } else if on_stack[child as usize] {
+                    low[*pc as usize] = low[*pc as usize].min(index[child as usize]);
+                }
+                continue;
+            }
+            let (pc, from) = (*pc, *from);
+            children.truncate(from);
+            path.pop();
+            if let Some(&(parent, ..)) = path.last() {
+                low[parent as usize] = low[parent as usize].min(low[pc as usize]);
+            }
+            if low[pc as usize] == index[pc as usize] {
+                let mut members = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member as usize] = false;
+                    members.push(member);
+                    if member == pc {
+                        break;
+                    }
+                }
+                found.push(members);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,219 @@
+//! Prints a grammar as GBNF that a person can read and llama.cpp's parser accepts.
+//!
+//! `parse(print(grammar))` matches the same texts. Names keep to letters, digits and hyphens;
+//! everything that is not printable ASCII or a letter of some script is escaped. The root is
+//! called `root` and comes first.
+
+use std::fmt::{self, Write};
+
+use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference};
+
+impl fmt::Display for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = names(self);
+        let order = std::iter::once(self.root()).chain(
+            (0..self.rules().len())
+                .map(|at| RuleId(at as u32))
+                .filter(|&id| id != self.root()),
+        );
+        let printer = Printer { names };
+        for (at, id) in order.enumerate() {
+            let rule = self.rule(id);
+            if let Some(comment) = &rule.comment {
+                if at > 0 {
+                    f.write_char('\n')?;
+                }
+                for line in comment.lines() {
+                    let line: String = line.chars().map(plain).collect();
+                    writeln!(f, "# {}", line.trim_end())?;
+                }
+            }
+            write!(f, "{} ::= ", printer.names[id.0 as usize])?;
+            printer.expr(f, &rule.body, Level::Alternatives)?;
+            f.write_char('\n')?;
+        }
+        Ok(())
+    }
+}
+
+/// A comment must not end early, whatever is in it.
+fn plain(c: char) -> char {
+    if c.is_control() { ' ' } else { c }
+}
+
+/// The printed name of each rule: the root is `root`, the others are unique and GBNF.
+fn names(grammar: &Grammar) -> Vec<String> {
+    let mut taken: rustc_hash::FxHashSet<String> = rustc_hash::FxHashSet::default();
+    taken.insert("root".to_owned());
+    grammar
+        .rules()
+        .iter()
+        .enumerate()
+        .map(|(at, rule)| {
+            if at == grammar.root().0 as usize {
+                return "root".to_owned();
+            }
+            let mut base: String = rule
+                .name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .collect();
+            if base.is_empty() || base.starts_with('-') {
+                base.insert(0, 'r');
+            }
+            let mut name = base.clone();
+            let mut number = 2;
+            while !taken.insert(name.clone()) {
+                name = format!("{base}-{number}");
+                number += 1;
+            }
+            name
+        })
+        .collect()
+}
+
+/// How tightly the context binds: an expression that binds less needs parentheses.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Level {
+    Alternatives,
+    Sequence,
+    Item,
+}
+
+struct Printer {
+    names: Vec<String>,
+}
+
+impl Printer {
+    fn expr(&self, f: &mut fmt::Formatter<'_>, expr: &Expr, level: Level) -> fmt::Result {
+        match expr {
+            Expr::Empty => f.write_str(if level == Level::Item {
+                "(\"\")"
+            } else {
+                "\"\""
+            }),
+            Expr::Literal(text) if text.is_empty() => self.expr(f, &Expr::Empty, level),
+            Expr::Literal(text) => {
+                f.write_char('"')?;
+                text.chars().try_for_each(|c| escaped(f, c, "\"\\"))?;
+                f.write_char('"')
+            }
+            Expr::Class(class) => print_class(f, class),
+            Expr::Seq(parts) if parts.is_empty() => self.expr(f, &Expr::Empty, level),
+            Expr::Alt(parts) if parts.is_empty() => print_class(f, &CharClass::default()),
+            Expr::Seq(parts) if parts.len() == 1 => self.expr(f, &parts[0], level),
+            Expr::Alt(parts) if parts.len() == 1 => self.expr(f, &parts[0], level),
+            Expr::Seq(parts) => self.list(f, parts, " ", level, Level::Sequence),
+            Expr::Alt(parts) => self.list(f, parts, " | ", level, Level::Alternatives),
+            Expr::Repeat { expr, min, max } => {
+                // A repetition of a repetition needs parentheses for the reader's sake.
+                if matches!(**expr, Expr::Repeat { .. }) {
+                    f.write_char('(')?;
+                    self.expr(f, expr, Level::Alternatives)?;
+                    f.write_char(')')?;
+                } else {
+                    self.expr(f, expr, Level::Item)?;
+                }
+                match (min, max) {
+                    (0, None) => f.write_char('*'),
+                    (1, None) => f.write_char('+'),
+                    (0, Some(1)) => f.write_char('?'),
+                    (min, None) => write!(f, "{{{min},}}"),
+                    (min, Some(max)) if min == max => write!(f, "{{{min}}}"),
+                    (min, Some(max)) => write!(f, "{{{min},{max}}}"),
+                }
+            }
+            Expr::Rule(id) => f.write_str(&self.names[id.0 as usize]),
+            Expr::Token { token, negated } => {
+                if *negated {
+                    f.write_char('!')?;
+                }
+                match token {
+                    TokenReference::Id(id) => write!(f, "<[{id}]>"),
+                    TokenReference::Text(text) => f.write_str(text),
+                }
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        parts: &[Expr],
+        between: &str,
+        level: Level,
+        own: Level,
+    ) -> fmt::Result {
+        let inner = match own {
+            Level::Alternatives => Level::Sequence,
+            Level::Sequence | Level::Item => Level::Item,
+        };
+        if level > own {
+            f.write_char('(')?;
+        }
+        for (at, part) in parts.iter().enumerate() {
+            if at > 0 {
+                f.write_str(between)?;
+            }
+            // Inside a sequence an item may be a repetition; only looser ones need parentheses.
+            self.expr(f, part, inner)?;
+        }
+        if level > own {
+            f.write_char(')')?;
+        }
+        Ok(())
+    }
+}
+
+/// One character of a literal or class; `special` get a backslash.
+fn escaped(f: &mut fmt::Formatter<'_>, c: char, special: &str) -> fmt::Result {
+    match c {
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        '\t' => f.write_str("\\t"),
+        c if special.contains(c) => write!(f, "\\{c}"),
+        ' '..='~' => f.write_char(c),
+        c if c.is_alphanumeric() => f.write_char(c),
+        c => {
+            let value = u32::from(c);
+            match value {
+                0..=0xFF => write!(f, "\\x{value:02X}"),
+                0x100..=0xFFFF => write!(f, "\\u{value:04X}"),
+                _ => write!(f, "\\U{value:08X}"),
+            }
+        }
+    }
+}
+
+fn print_class(f: &mut fmt::Formatter<'_>, class: &CharClass) -> fmt::Result {
+    if *class == CharClass::any() {
+        return f.write_char('.');
+    }
+    // A class that reaches the last character is shorter, and easier to read, the other way round.
+    let negated = class.is_empty() || class.ranges().last().is_some_and(|r| r.1 == char::MAX);
+    let shown = if negated {
+        class.negated()
+    } else {
+        class.clone()
+    };
+    f.write_str(if negated { "[^" } else { "[" })?;
+    for &(low, high) in shown.ranges() {
+        class_char(f, low)?;
+        if high > low {
+            if u32::from(high) > u32::from(low) + 1 {
+                f.write_char('-')?;
+            }
+            class_char(f, high)?;
+        }
+    }
+    f.write_char(']')
+}
+
+fn class_char(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    match c {
+        // llama.cpp takes `^` first in a class as a negation and knows no escape for it.
+        '^' => f.write_str("\\x5E"),
+        '-' => f.write_str("\\x2D"),
+        c => escaped(f, c, "[]\\"),
+    }
+}

@@ -1,0 +1,132 @@
+//! The compiled form of a grammar: a recursive transition network over bytes.
+//!
+//! An instruction either takes a byte (or a token), branches, calls a rule, counts, or returns.
+//! Every instruction that is left after [`lower`](super::lower) can reach acceptance over bytes
+//! that the vocabulary can spell, so nothing that the automaton keeps is a dead end.
+
+use super::lower::Resolved;
+
+/// Address of an instruction.
+pub(crate) type Pc = u32;
+
+/// Returns from the rule that is being matched. Pushing this address would do nothing, so tail
+/// calls are recognised by it.
+pub(crate) const RET: Pc = 0;
+/// Matches nothing.
+pub(crate) const DEAD: Pc = 1;
+/// The end of a part that is matched without knowing what surrounds it.
+pub(crate) const EXIT: Pc = 2;
+
+/// A maximum that is none.
+pub(crate) const UNBOUNDED: u32 = u32::MAX;
+
+/// No live rule.
+pub(crate) const NO_SLOT: u16 = u16::MAX;
+
+/// Fewest bytes to acceptance where there is no way at all.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Bytes `low` to `high` lead to `next`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Edge {
+    pub(crate) low: u8,
+    pub(crate) high: u8,
+    pub(crate) next: Pc,
+}
+
+/// A slice of one of the program's lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+impl Span {
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    /// Takes one byte; edges are sorted and disjoint.
+    Bytes(Span),
+    /// Goes on at each of these.
+    Split(Span),
+    /// Matches the routine, then goes on.
+    Call { routine: u32, next: Pc },
+    /// Back to the caller.
+    Ret,
+    /// Leaves a part that is matched on its own.
+    Exit,
+    /// The body `min` to `max` times, then `next`. A frame on the stack counts the iterations;
+    /// the body never matches the empty string.
+    Loop {
+        body: Pc,
+        next: Pc,
+        min: u32,
+        max: u32,
+    },
+    /// Takes one particular token (or any other one).
+    Token {
+        token: Resolved,
+        negated: bool,
+        next: Pc,
+    },
+}
+
+/// A rule as it is called, or a part of one that is worth a frame of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routine {
+    pub(crate) entry: Pc,
+    /// The slot of live values that the routine stands for, or [`NO_SLOT`].
+    pub(crate) slot: u16,
+}
+
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) targets: Vec<Pc>,
+    pub(crate) routines: Vec<Routine>,
+    pub(crate) start: Pc,
+    /// Per instruction: fewest bytes until it returns.
+    pub(crate) distance: Vec<u64>,
+    /// Per instruction: the slot of live values whose rule it belongs to.
+    pub(crate) slot_of: Vec<u16>,
+    /// Names of the slots of live values.
+    pub(crate) slots: Vec<String>,
+    /// Which class each byte is in: bytes of one class are the same to every instruction.
+    pub(crate) class_of: Box<[u8; 256]>,
+    /// One byte of each class.
+    pub(crate) class_byte: Vec<u8>,
+    /// Per instruction: the bytes that it takes, as 256 bits (only for `Bytes`).
+    pub(crate) takes: Vec<[u64; 4]>,
+}
+
+impl Program {
+    pub(crate) fn edges(&self, span: Span) -> &[Edge] {
+        &self.edges[span.range()]
+    }
+
+    pub(crate) fn targets(&self, span: Span) -> &[Pc] {
+        &self.targets[span.range()]
+    }
+
+    /// Fewest bytes from a loop's decision with `done` iterations behind it until what follows
+    /// the loop returns.
+    pub(crate) fn loop_distance(&self, body: Pc, next: Pc, min: u32, done: u32) -> u64 {
+        let rest = u64::from(min.saturating_sub(done));
+        let body = if rest == 0 {
+            0
+        } else {
+            rest.saturating_mul(self.distance[body as usize])
+        };
+        body.saturating_add(self.distance[next as usize])
+    }
+
+    /// Number of byte classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.class_byte.len()
+    }
+}

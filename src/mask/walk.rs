@@ -1,0 +1,287 @@
+//! The walk: which tokens a state allows, by running the automaton over the token trie.
+//!
+//! Two ways to the same set. The plain walk visits every node that the automaton reaches. Where a
+//! state allows much (the inside of a string), the part of the stack that it is in is walked
+//! without what surrounds it, which gives a result that every other grammar with the same part
+//! shares; what remains are the tokens that go on after the part's end.
+
+use super::lexicon::Lexicon;
+use super::store::{Contents, MaskStore, PartMask, Remembered};
+use super::token_mask::TokenMask;
+use crate::grammar::LimitError;
+use crate::grammar::automaton::{Automaton, DEAD_STATE, StateId, token_fits};
+use crate::grammar::hash::Mix;
+use crate::vocab::{NO_TOKEN, TokenId};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes that a state must allow for its part to be worth sharing.
+const WIDE: u32 = 40;
+
+/// Keys for whole masks and for parts never meet.
+const MASK: u64 = 0x6D61_736B;
+const PART: u64 = 0x7061_7274;
+
+/// Buffers that are kept between walks, and the live values that a walk entered.
+#[derive(Debug, Default)]
+pub(super) struct Walker {
+    path: Vec<StateId>,
+    tokens: Vec<TokenId>,
+    exits: Vec<u32>,
+    /// Bits of the slots of live values that were entered.
+    slots: u64,
+}
+
+/// A computed or remembered mask, and the live values that it depends on.
+pub(super) struct Found {
+    pub(super) mask: Arc<TokenMask>,
+    pub(super) computed: bool,
+}
+
+impl Walker {
+    /// The mask of `state`, remembered or computed.
+    pub(super) fn mask(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+        store: &MaskStore,
+    ) -> Result<Found, LimitError> {
+        let key = key(automaton, state, lexicon, MASK);
+        if let Some((Remembered::Mask(mask), _)) =
+            store.get(key, |name| automaton.slot_content(name))
+        {
+            return Ok(Found {
+                mask,
+                computed: false,
+            });
+        }
+        self.slots = 0;
+        let mask = Arc::new(self.compute(automaton, state, lexicon, Some(store))?);
+        let contents = automaton.slot_contents(self.slots);
+        store.put(key, contents, Remembered::Mask(Arc::clone(&mask)));
+        Ok(Found {
+            mask,
+            computed: true,
+        })
+    }
+
+    /// The mask of `state` by the plain walk alone: the reference for everything faster.
+    pub(super) fn plain(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+    ) -> Result<TokenMask, LimitError> {
+        self.compute(automaton, state, lexicon, None)
+    }
+
+    fn compute(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+        store: Option<&MaskStore>,
+    ) -> Result<TokenMask, LimitError> {
+        let size = lexicon.vocabulary().len();
+        self.tokens.clear();
+        let mut bits: Option<Vec<u64>> = None;
+        match store {
+            Some(store) if is_wide(automaton, state) => {
+                for group in automaton.groups(state)? {
+                    if !is_wide(automaton, group.whole) {
+                        self.walk_roots(automaton, group.whole, lexicon)?;
+                        continue;
+                    }
+                    let part = self.part(automaton, group.part, lexicon, store)?;
+                    let bits = bits.get_or_insert_with(|| vec![0; size.div_ceil(64)]);
+                    part.inside.add_to(bits);
+                    let after = automaton.after(group.base)?;
+                    self.slots |= automaton.slots(after);
+                    if automaton.goes_on(after) {
+                        let nodes = lexicon.trie().nodes();
+                        for &exit in &part.exits {
+                            let node = &nodes[exit as usize];
+                            let below = exit as usize + 1..node.end as usize;
+                            self.walk(automaton, after, lexicon, below, node.depth)?;
+                        }
+                    }
+                }
+            }
+            _ => self.walk_roots(automaton, state, lexicon)?,
+        }
+        if automaton.has_tokens(state) {
+            self.add_named(automaton, state, lexicon);
+        }
+        Ok(match bits {
+            None => TokenMask::from_tokens(&mut self.tokens, size),
+            Some(mut bits) => {
+                for &token in &self.tokens {
+                    bits[token as usize / 64] |= 1 << (token % 64);
+                }
+                TokenMask::from_bits(bits, size)
+            }
+        })
+    }
+
+    /// Tokens that the grammar names one by one.
+    fn add_named(&mut self, automaton: &Automaton, state: StateId, lexicon: &Lexicon) {
+        for (named, negated) in automaton.named_tokens(state) {
+            if negated {
+                let all = 0..lexicon.vocabulary().len() as TokenId;
+                self.tokens.extend(
+                    all.filter(|&token| token_fits(named, true, token, lexicon.is_text(token))),
+                );
+            } else {
+                self.tokens.push(named);
+            }
+        }
+    }
+
+    /// What a part allows, remembered or computed.
+    fn part(
+        &mut self,
+        automaton: &mut Automaton,
+        part: StateId,
+        lexicon: &Lexicon,
+        store: &MaskStore,
+    ) -> Result<Arc<PartMask>, LimitError> {
+        let key = key(automaton, part, lexicon, PART);
+        if let Some((Remembered::Part(found), contents)) =
+            store.get(key, |name| automaton.slot_content(name))
+        {
+            self.slots |= automaton.slot_bits(&contents);
+            return Ok(found);
+        }
+        let size = lexicon.vocabulary().len();
+        let outer_tokens = std::mem::take(&mut self.tokens);
+        let outer_slots = std::mem::take(&mut self.slots);
+        self.exits.clear();
+        let walked = self.walk_roots(automaton, part, lexicon);
+        let mut tokens = std::mem::replace(&mut self.tokens, outer_tokens);
+        walked?;
+        let found = Arc::new(PartMask {
+            inside: TokenMask::from_tokens(&mut tokens, size),
+            exits: self.exits.as_slice().into(),
+        });
+        let contents: Contents = automaton.slot_contents(self.slots);
+        self.slots |= outer_slots;
+        store.put(key, contents, Remembered::Part(Arc::clone(&found)));
+        Ok(found)
+    }
+
+    /// Walks the whole trie from `state`.
+    fn walk_roots(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+    ) -> Result<(), LimitError> {
+        let allowed = *automaton.allowed(state);
+        for (word, mut bits) in allowed.into_iter().enumerate() {
+            while bits != 0 {
+                let byte = word as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let root = lexicon.trie().root(byte as u8);
+                self.walk(automaton, state, lexicon, root, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks the nodes in `range`, the children of a node at `depth` where the automaton is in
+    /// `state`.
+    fn walk(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+        range: Range<usize>,
+        depth: u16,
+    ) -> Result<(), LimitError> {
+        let nodes = lexicon.trie().nodes();
+        let base = usize::from(depth);
+        if self.path.len() <= lexicon.trie().depth() {
+            self.path.resize(lexicon.trie().depth() + 1, DEAD_STATE);
+        }
+        self.path[base] = state;
+        let track = automaton.has_slots();
+        let mut at = range.start;
+        while at < range.end {
+            let node = nodes[at];
+            let level = usize::from(node.depth);
+            let here = self.path[level - 1];
+            if !automaton.allows(here, node.byte) {
+                at = node.end as usize;
+                continue;
+            }
+            if node.token != NO_TOKEN {
+                self.tokens.push(node.token);
+            }
+            if node.end as usize == at + 1 && !track {
+                at += 1;
+                continue;
+            }
+            let next = automaton.step(here, node.byte)?;
+            self.path[level] = next;
+            if automaton.exits(next) && node.end as usize > at + 1 {
+                self.exits.push(at as u32);
+            }
+            if track {
+                self.slots |= automaton.slots(next);
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a token begins with the text that leads to node `prefix` and goes on as `state`
+    /// allows.
+    pub(super) fn goes_on(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+        prefix: usize,
+    ) -> Result<bool, LimitError> {
+        let nodes = lexicon.trie().nodes();
+        let end = nodes[prefix].end as usize;
+        if self.path.len() <= lexicon.trie().depth() {
+            self.path.resize(lexicon.trie().depth() + 1, DEAD_STATE);
+        }
+        self.path[usize::from(nodes[prefix].depth)] = state;
+        let mut at = prefix + 1;
+        while at < end {
+            let node = nodes[at];
+            let level = usize::from(node.depth);
+            let here = self.path[level - 1];
+            if !automaton.allows(here, node.byte) {
+                at = node.end as usize;
+                continue;
+            }
+            if node.token != NO_TOKEN {
+                return Ok(true);
+            }
+            self.path[level] = automaton.step(here, node.byte)?;
+            at += 1;
+        }
+        Ok(false)
+    }
+}
+
+fn is_wide(automaton: &Automaton, state: StateId) -> bool {
+    let bytes: u32 = automaton
+        .allowed(state)
+        .iter()
+        .map(|word| word.count_ones())
+        .sum();
+    bytes >= WIDE
+}
+
+fn key(automaton: &mut Automaton, state: StateId, lexicon: &Lexicon, purpose: u64) -> u128 {
+    let mut mix = Mix::new(purpose);
+    mix.add_wide(lexicon.vocabulary().fingerprint());
+    let hash = automaton.hash(state);
+    mix.add_wide(hash);
+    mix.finish()
+}
