@@ -1,1 +1,142 @@
-//! (to be filled)
+//! The command line: the only place that prints or exits.
+//!
+//! [`args`] is what was written, [`settings`] what it means; a command is one file
+//! (`command_*.rs`) that writes through [`terminal`]; whatever goes wrong becomes a line and an
+//! exit code in [`error`].
+
+pub mod args;
+mod command_bench;
+mod command_config;
+mod command_generate;
+mod command_grammar;
+mod command_model;
+mod command_run;
+mod command_task;
+mod command_trace;
+pub mod config;
+mod context;
+mod engine;
+pub mod error;
+pub mod exit;
+pub mod flags;
+mod input;
+mod interrupt;
+mod person;
+pub mod settings;
+mod style;
+pub mod suggest;
+mod terminal;
+mod view;
+mod world;
+
+use args::{Args, Command, Task, Trace};
+use clap::{CommandFactory, FromArgMatches};
+use config::layers::Surroundings;
+use context::Context;
+use error::Failure;
+use exit::Exit;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use terminal::Terminal;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    run(std::env::args_os()).into()
+}
+
+/// The command line as clap knows it, with this program's styles.
+pub fn command() -> clap::Command {
+    Args::command().styles(style::HELP)
+}
+
+/// The settings of the README's table.
+pub fn explain_settings() -> String {
+    command_config::explain()
+}
+
+fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let parsed = command()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let mut terminal = Terminal::new(&args.global);
+    let surroundings = match Surroundings::of_process() {
+        Ok(surroundings) => surroundings,
+        Err(error) => {
+            let message = format!("the current folder cannot be used: {error}");
+            let failure = Failure::new(Exit::Files, message);
+            terminal.fail(&failure);
+            return failure.exit;
+        }
+    };
+    let mut context = Context {
+        terminal,
+        surroundings,
+        global: args.global,
+    };
+    let ended = dispatch(&mut context, &args.command).and_then(|exit| {
+        context.terminal.out.flush()?;
+        Ok(exit)
+    });
+    match ended {
+        Ok(exit) => exit,
+        Err(failure) => {
+            // A reader that has seen enough (`| head`) is told by the exit code alone.
+            if failure.exit != Exit::ClosedOutput || matches!(args.command, Command::Run(_)) {
+                context.terminal.fail(&failure);
+            }
+            failure.exit
+        }
+    }
+}
+
+/// Help and version go to standard output and are no error; the rest is wrong usage.
+fn usage(error: &clap::Error) -> Exit {
+    match error.print() {
+        Ok(()) if error.use_stderr() => Exit::Usage,
+        Ok(()) => Exit::Success,
+        Err(error) => Failure::from(error).exit,
+    }
+}
+
+fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Config(command) => command_config::run(context, command)?,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut self::command(), "snaffle", &mut script);
+            context.terminal.out.write_all(&script)?;
+        }
+        Command::Grammar(command) => command_grammar::run(context, command)?,
+        Command::Task(Task::List { settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::list(context, &path)?;
+        }
+        Command::Task(Task::Show { id, settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::show(context, &path, id)?;
+        }
+        Command::Trace(Trace::List { settings }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::list(context, &folder)?;
+        }
+        Command::Trace(Trace::Show {
+            trace,
+            full,
+            settings,
+        }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::show(context, &folder, trace, *full)?;
+        }
+        Command::Run(args) => return command_run::run(context, args),
+        Command::Task(Task::Resume(args)) => return command_run::resume(context, args),
+        Command::Generate(args) => return command_generate::run(context, args),
+        Command::Model(command) => return command_model::run(context, command),
+        Command::Bench(command) => return command_bench::run(context, command),
+    }
+    Ok(Exit::Success)
+}

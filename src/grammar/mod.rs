@@ -13,6 +13,7 @@ pub mod limits;
 pub mod lower;
 mod print;
 pub(crate) mod program;
+pub mod schema;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
 pub use limits::{Bound, LimitError, Limits};
