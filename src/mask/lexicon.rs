@@ -5,16 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::grammar::TokenReference;
-use crate::grammar::automaton::Kinds;
-use crate::grammar::lower::{Alphabet, Resolved};
-use crate::vocab::{BROKEN, TokenId, TokenKind, TokenTrie, UNSPELLABLE, Vocabulary, WHOLE};
+use crate::grammar::alphabet::{Alphabet, Resolved};
+use crate::vocab::{TokenId, TokenKind, TokenTrie, Vocabulary};
 
 /// A vocabulary and the trie of its tokens.
 #[derive(Debug)]
 pub struct Lexicon {
     vocabulary: Arc<Vocabulary>,
     trie: TokenTrie,
-    kinds: Kinds,
     /// Names of control tokens, and text tokens that look like `<name>`.
     named: FxHashMap<Vec<u8>, TokenId>,
 }
@@ -33,16 +31,9 @@ impl Lexicon {
                 named.insert(token.bytes.clone(), id);
             }
         }
-        let kinds = Kinds {
-            of: *trie.kinds(),
-            broken: BROKEN,
-            whole: WHOLE,
-            unspellable: UNSPELLABLE,
-        };
         Self {
             vocabulary,
             trie,
-            kinds,
             named,
         }
     }
@@ -70,11 +61,6 @@ impl Lexicon {
     /// Bytes of memory held beyond the vocabulary itself.
     pub fn bytes_held(&self) -> usize {
         self.trie.bytes_held() + self.named.len() * 48
-    }
-
-    /// Bytes sorted into the kinds that the trie knows.
-    pub(super) fn kinds(&self) -> &Kinds {
-        &self.kinds
     }
 
     /// Whether the token is text, so that a grammar over characters can match it.

@@ -6,6 +6,7 @@
 //! shares; what remains are the tokens that go on after the part's end.
 
 use super::lexicon::Lexicon;
+use super::loops::Loops;
 use super::store::{Contents, MaskStore, PartMask, Remembered};
 use super::token_mask::TokenMask;
 use crate::grammar::LimitError;
@@ -28,6 +29,7 @@ pub(super) struct Walker {
     path: Vec<StateId>,
     tokens: Vec<TokenId>,
     exits: Vec<u32>,
+    loops: Loops,
     /// Bits of the slots of live values that were entered.
     slots: u64,
 }
@@ -49,7 +51,7 @@ impl Walker {
     ) -> Result<Found, LimitError> {
         let key = key(automaton, state, lexicon, MASK);
         if let Some((Remembered::Mask(mask), _)) =
-            store.get(key, |name| automaton.slot_content(name))
+            store.get(key, |name| automaton.hashes().content(name))
         {
             return Ok(Found {
                 mask,
@@ -58,7 +60,7 @@ impl Walker {
         }
         self.slots = 0;
         let mask = Arc::new(self.compute(automaton, state, lexicon, Some(store))?);
-        let contents = automaton.slot_contents(self.slots);
+        let contents = automaton.hashes().contents(self.slots);
         store.put(key, contents, Remembered::Mask(Arc::clone(&mask)));
         Ok(Found {
             mask,
@@ -148,9 +150,9 @@ impl Walker {
     ) -> Result<Arc<PartMask>, LimitError> {
         let key = key(automaton, part, lexicon, PART);
         if let Some((Remembered::Part(found), contents)) =
-            store.get(key, |name| automaton.slot_content(name))
+            store.get(key, |name| automaton.hashes().content(name))
         {
-            self.slots |= automaton.slot_bits(&contents);
+            self.slots |= automaton.hashes().bits(&contents);
             return Ok(found);
         }
         let size = lexicon.vocabulary().len();
@@ -164,7 +166,7 @@ impl Walker {
             inside: TokenMask::from_tokens(&mut tokens, size),
             exits: self.exits.as_slice().into(),
         });
-        let contents: Contents = automaton.slot_contents(self.slots);
+        let contents: Contents = automaton.hashes().contents(self.slots);
         self.slots |= outer_slots;
         store.put(key, contents, Remembered::Part(Arc::clone(&found)));
         Ok(found)
@@ -239,7 +241,7 @@ impl Walker {
                 && node.kinds & shared == node.kinds
                 && !automaton.exits(next)
                 && is_wide(automaton, next)
-                && automaton.loops(next, lexicon.kinds())? & node.kinds == node.kinds
+                && self.loops.of(automaton, next, lexicon)? & node.kinds == node.kinds
             {
                 self.tokens
                     .extend_from_slice(lexicon.trie().tokens_below(at));
