@@ -2,15 +2,10 @@
 
 use super::super::shown::shown;
 use super::turns::Turn;
-use super::{RenderOptions, TemplateError};
+use super::types::{FUEL, LONGEST_TEMPLATE, RenderOptions, TemplateError};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
 use regex::Regex;
 use std::fmt;
-
-/// Longest template in bytes; real ones have up to 30 KiB.
-pub const LONGEST_TEMPLATE: usize = 1 << 20;
-/// Work that a rendering may take: about as many instructions, and 64 bytes of memory each.
-pub const FUEL: u64 = 1_000_000;
 
 const NAME: &str = "chat";
 /// What templates are told when they ask for today's date: a prompt must not change with the

@@ -6,10 +6,7 @@
 //! can be taken for a placeholder.
 
 use super::super::prompt::{Message, Segment};
-use super::TemplateError;
-
-/// Most bytes of a rendered prompt.
-pub const LONGEST_OUTPUT: usize = 16 << 20;
+use super::types::{LONGEST_OUTPUT, TemplateError};
 
 const OPEN: char = '\u{F8F0}';
 const CLOSE: char = '\u{F8F1}';

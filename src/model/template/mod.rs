@@ -12,11 +12,12 @@ mod plain;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod types;
 
-pub use engine::{FUEL, LONGEST_TEMPLATE};
-pub use marks::LONGEST_OUTPUT;
+pub use types::{FUEL, LONGEST_OUTPUT, LONGEST_TEMPLATE, RenderOptions, TemplateError};
 
 use super::generator::GenerateError;
+use super::gguf::GgufInfo;
 use super::prompt::{Format, Message, Prompt, Rendered, Segment};
 use engine::Engine;
 use turns::Shape;
@@ -29,58 +30,6 @@ pub struct ChatTemplate(Kind);
 enum Kind {
     File(Box<Engine>),
     Plain,
-}
-
-/// What a rendering ends with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RenderOptions {
-    /// Begin the model's turn at the end.
-    pub reply: bool,
-    /// Let models that can think aloud do so.
-    pub think: bool,
-}
-
-impl Default for RenderOptions {
-    /// The model's turn begins, and it does not think aloud.
-    fn default() -> Self {
-        Self {
-            reply: true,
-            think: false,
-        }
-    }
-}
-
-/// Why a template cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemplateError {
-    /// The text is longer than [`LONGEST_TEMPLATE`].
-    #[error("has {0} bytes, at most {LONGEST_TEMPLATE} are read")]
-    TooLong(usize),
-    /// It is not a template.
-    #[error("cannot be read: {0}")]
-    Syntax(String),
-    /// It loops, or makes more text than it may.
-    #[error("loops or explodes: it was stopped after its budget of work and memory")]
-    Exhausted,
-    /// It refuses these messages itself.
-    #[error("refuses the messages: {0}")]
-    Refused(String),
-    /// It fails.
-    #[error("fails: {0}")]
-    Failed(String),
-    /// The result is longer than [`LONGEST_OUTPUT`].
-    #[error("explodes: it gives more than {LONGEST_OUTPUT} bytes")]
-    Output,
-    /// It leaves a message out.
-    #[error("leaves out the content of message {0}")]
-    Lost(usize),
-}
-
-impl From<TemplateError> for GenerateError {
-    fn from(error: TemplateError) -> Self {
-        Self::Template(error.to_string())
-    }
 }
 
 impl ChatTemplate {
@@ -103,6 +52,18 @@ impl ChatTemplate {
     /// [`TemplateError::TooLong`] or [`TemplateError::Syntax`].
     pub fn from_source(text: &str, bos: &str, eos: &str) -> Result<Self, TemplateError> {
         Ok(Self(Kind::File(Box::new(Engine::new(text, bos, eos)?))))
+    }
+
+    /// The template of a model file; the plain layout where it has none.
+    ///
+    /// # Errors
+    /// As [`from_source`](Self::from_source).
+    pub fn of_file(info: &GgufInfo) -> Result<Self, TemplateError> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        match &info.chat_template {
+            Some(source) => Self::from_source(source, &text(&info.bos), &text(&info.eos)),
+            None => Ok(Self::plain()),
+        }
     }
 
     /// The layout for models that were not trained for chats: requests and replies in turn, as

@@ -561,12 +561,7 @@ fn a_real_template() {
         return;
     }
     let info = crate::model::gguf::inspect(&path).unwrap();
-    let source = info.chat_template.unwrap();
-    let template = ChatTemplate::from_source(
-        &source,
-        &info.bos.unwrap_or_default(),
-        &info.eos.unwrap_or_default(),
-    );
+    let template = ChatTemplate::of_file(&info);
     let talk = prompt(1, &[('s', "Be brief."), ('u', "Hi")]);
     let rendered = template
         .unwrap()
