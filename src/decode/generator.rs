@@ -1,5 +1,6 @@
 //! The generator over any session.
 
+use super::closing;
 use super::forced::Speller;
 use super::run::{Run, Written};
 use super::sampler::Sampler;
@@ -239,7 +240,7 @@ impl Generator for SessionGenerator {
             });
         }
         let fresh = request.grammar != self.compiled.as_ref().map(|(known, _)| known);
-        let matcher = match request.grammar {
+        let mut matcher = match request.grammar {
             Some(grammar) => Some(self.matcher(grammar)?),
             None => None,
         };
@@ -252,6 +253,11 @@ impl Generator for SessionGenerator {
                 hook(event);
             }
         };
+        let budget = request.max_tokens.min(capacity - prompt.all.len());
+        let closable = match &mut matcher {
+            Some(matcher) => closing::fits(&self.speller, self.session.as_ref(), matcher, budget)?,
+            None => false,
+        };
         // What is forced before any choice is evaluated with the prompt's end.
         let mut run = Run {
             session: self.session.as_mut(),
@@ -260,7 +266,8 @@ impl Generator for SessionGenerator {
             sampler: Sampler::new(request.sampling.clone()),
             jump_ahead: request.jump_ahead,
             cancel: &request.cancel,
-            budget: request.max_tokens.min(capacity - prompt.all.len()),
+            budget,
+            closable,
             pending: Vec::new(),
             written: Written::default(),
             on_token: &mut tell,
@@ -273,6 +280,7 @@ impl Generator for SessionGenerator {
                     matcher,
                     sampler,
                     budget,
+                    closable,
                     pending,
                     written,
                     ..
@@ -293,6 +301,7 @@ impl Generator for SessionGenerator {
                     jump_ahead: request.jump_ahead,
                     cancel: &request.cancel,
                     budget,
+                    closable,
                     pending: Vec::new(),
                     written,
                     on_token: &mut tell,
