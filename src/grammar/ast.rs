@@ -334,6 +334,21 @@ impl GrammarBuilder {
         &mut self.rules[id.0 as usize]
     }
 
+    /// The rule called `name`, if there is one so far.
+    pub fn find(&self, name: &str) -> Option<RuleId> {
+        self.names.get(name).copied().map(RuleId)
+    }
+
+    /// How many rules there are so far.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there is no rule yet.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// The finished grammar.
     pub fn finish(self, root: RuleId) -> Grammar {
         Grammar::new(self.rules, root)

@@ -25,6 +25,9 @@ const ROOT: u32 = 0;
 /// The bottom of a stack whose lower part is left out.
 const BOTTOM: u32 = 1;
 
+/// The count of a frame that counts nothing, but goes on at its instruction.
+const PLAIN: u32 = u32::MAX;
+
 /// Slots of live values that have a bit of their own; all later ones share the last bit.
 pub(crate) const SLOT_BITS: usize = 63;
 
@@ -33,7 +36,7 @@ pub(crate) const SLOT_BITS: usize = 63;
 struct Frame {
     /// An instruction to go on at, or a loop that counts.
     pc: Pc,
-    /// Iterations of the loop that were finished before the present one.
+    /// Iterations of the loop that were finished before the present one, or [`PLAIN`].
     count: u32,
     parent: u32,
     /// Fewest bytes from here to the end of the text.
@@ -113,7 +116,7 @@ impl Automaton {
     ) -> Result<Self, LimitError> {
         let bottom = |pc| Frame {
             pc,
-            count: 0,
+            count: PLAIN,
             parent: ROOT,
             distance: 0,
             slots: 0,
@@ -347,7 +350,7 @@ impl Automaton {
                 }
                 Instruction::Call { routine, next } => {
                     let entry = self.program.routines[routine as usize].entry;
-                    let stack = self.frame(next, 0, stack)?;
+                    let stack = self.frame(next, stack)?;
                     self.work.push(Configuration { pc: entry, stack });
                 }
                 Instruction::Loop { .. } => self.decide(pc, 0, stack)?,
@@ -368,11 +371,11 @@ impl Automaton {
         let Frame {
             pc, count, parent, ..
         } = self.frames[frame as usize];
-        if let Instruction::Loop { .. } = self.program.instructions[pc as usize] {
-            self.decide(pc, count + 1, parent)
-        } else {
+        if count == PLAIN {
             self.work.push(Configuration { pc, stack: parent });
             Ok(())
+        } else {
+            self.decide(pc, count + 1, parent)
         }
     }
 
@@ -398,7 +401,7 @@ impl Automaton {
             });
         } else if done + 1 == max {
             // The last iteration: nothing is left to count.
-            let stack = self.frame(next, 0, stack)?;
+            let stack = self.frame(next, stack)?;
             self.work.push(Configuration { pc: body, stack });
         } else if done < max {
             let frame = self.loop_frame(pc, done, stack)?;
@@ -424,12 +427,12 @@ impl Automaton {
     }
 
     /// A frame to go on at `next`; none for a return, which would do nothing.
-    fn frame(&mut self, next: Pc, count: u32, parent: u32) -> Result<u32, LimitError> {
+    fn frame(&mut self, next: Pc, parent: u32) -> Result<u32, LimitError> {
         if next == RET {
             return Ok(parent);
         }
         let distance = self.program.distance[next as usize];
-        self.intern_frame(next, count, parent, distance)
+        self.intern_frame(next, PLAIN, parent, distance)
     }
 
     fn intern_frame(
@@ -445,17 +448,13 @@ impl Automaton {
         let id = self.frames.len() as u32;
         LimitError::check(Bound::Frames, self.frames.len() + 1, self.limits.frames)?;
         let below = self.frames[parent as usize];
-        let is_loop = matches!(
-            self.program.instructions[pc as usize],
-            Instruction::Loop { .. }
-        );
         self.frames.push(Frame {
             pc,
             count,
             parent,
             distance: below.distance.saturating_add(distance),
             slots: below.slots | slot_bit(self.program.slot_of[pc as usize]),
-            base: if is_loop { below.base } else { id },
+            base: if count == PLAIN { id } else { below.base },
         });
         self.frame_hashes.push(None);
         self.frame_ids.insert((pc, count, parent), id);
@@ -679,7 +678,7 @@ impl Automaton {
                     next,
                     min,
                     max,
-                } => {
+                } if count != PLAIN => {
                     let done = count.saturating_add(1);
                     let least = min.saturating_sub(done).min(self.clamp);
                     let most = if max == UNBOUNDED {

@@ -99,7 +99,7 @@ impl Bound {
             Self::GrammarBytes => "bytes of text (limit `grammar_bytes`)",
             Self::Nesting => "levels of nesting (limit `nesting`)",
             Self::Rules => "rules (limit `rules`)",
-            Self::Repetition => "as a repetition count (limit `repetition`)",
+            Self::Repetition => "repetitions of one thing (limit `repetition`)",
             Self::Instructions => "instructions (limit `instructions`)",
             Self::Configurations => {
                 "readings of the same text open at once: it is very ambiguous (limit \

@@ -266,6 +266,13 @@ impl<'a> Lowerer<'a> {
             Expr::Alt(parts) => self.alternatives(parts, next),
             Expr::Repeat { expr, min, max } => self.repeat(expr, *min, *max, next),
             Expr::Rule(id) => {
+                let grammar = self.grammar;
+                let rule = grammar.rule(*id);
+                let mut size = SMALL_RULE;
+                if !rule.volatile && is_small(&rule.body, &mut size) {
+                    // Copied to where it is used: fewer frames, and alternatives that merge.
+                    return self.expr(&rule.body, next);
+                }
                 let routine = self.routine(Target::Rule(*id));
                 self.push(Instruction::Call { routine, next })
             }
@@ -745,6 +752,28 @@ impl<'a> Lowerer<'a> {
         classify(&mut program);
         debug_assert_eq!(program.instructions[EXIT as usize], Instruction::Exit);
         Ok(program)
+    }
+}
+
+/// Parts and bytes of a rule that is copied to where it is used.
+const SMALL_RULE: usize = 16;
+
+/// Whether an expression has at most `left` parts and bytes, and refers to no rule.
+fn is_small(expr: &Expr, left: &mut usize) -> bool {
+    let cost = match expr {
+        Expr::Literal(text) => text.len(),
+        Expr::Class(class) => class.ranges().len(),
+        Expr::Rule(_) => return false,
+        _ => 1,
+    };
+    if cost > *left {
+        return false;
+    }
+    *left -= cost;
+    match expr {
+        Expr::Seq(parts) | Expr::Alt(parts) => parts.iter().all(|part| is_small(part, left)),
+        Expr::Repeat { expr, .. } => is_small(expr, left),
+        _ => true,
     }
 }
 

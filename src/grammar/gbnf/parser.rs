@@ -89,6 +89,7 @@ impl<'a> Parser<'a> {
         let found = match self.text[self.at..].chars().next() {
             None => "the end of the text".to_owned(),
             Some('\n' | '\r') => "the end of the line".to_owned(),
+            Some('"') => "`\"`".to_owned(),
             Some(c) => format!("`{}`", c.escape_debug()),
         };
         self.error_at(self.at, GbnfErrorKind::Expected { expected, found })

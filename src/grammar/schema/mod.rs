@@ -4,9 +4,18 @@
 //! cannot say is never ignored and never refused: the grammar then admits more, and the
 //! [`Coverage`] names the keyword so that the value is validated after generation.
 
+mod algebra;
 mod coverage;
+mod decimal;
+mod document;
+mod emit;
 mod error;
 mod options;
+mod parse;
+mod patterns;
+mod shape;
+mod sites;
+mod text;
 
 pub use coverage::{Coverage, CoverageEntry, Treatment};
 pub use error::SchemaError;
@@ -49,13 +58,14 @@ pub fn compile_into(
     options: &SchemaOptions,
     name_hint: &str,
 ) -> Result<(RuleId, Coverage), SchemaError> {
-    let _ = (schema, options);
-    let id = builder.reserve(name_hint);
-    Ok((id, Coverage::default()))
+    let document = document::Document::new(schema, &options.limits)?;
+    let algebra = algebra::Algebra::new(document, *options);
+    let (rule, algebra) = emit::Emitter::new(algebra, builder).run(name_hint)?;
+    let coverage = algebra.sites.coverage(&algebra.document);
+    Ok((rule, coverage))
 }
 
 /// The JSON text of `value`, spelled as the grammars of this module spell it.
 pub fn literal(value: &Value, options: &SchemaOptions) -> Expr {
-    let _ = options;
-    Expr::literal(value.to_string())
+    emit::json::literal(value, options)
 }

@@ -2,6 +2,7 @@
 
 use super::file::{Device, House, HouseError};
 use super::kind::Key;
+use super::say::say;
 use super::store::HouseFile;
 use crate::call::json::spaced;
 use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
@@ -230,7 +231,12 @@ impl Tool for HomeTool {
                 device: id.to_owned(),
             })?;
             return Ok(Outcome {
-                result: described(device, |_| true, false),
+                result: described(
+                    device,
+                    house.language.as_deref().unwrap_or_default(),
+                    |_| true,
+                    false,
+                ),
                 changes: Vec::new(),
             });
         }
@@ -245,8 +251,14 @@ impl Tool for HomeTool {
             touched = parts.iter().map(|(key, _)| *key).collect();
             parts
         })?;
+        let language = self.house.house()?.language.clone().unwrap_or_default();
         Ok(Outcome {
-            result: described(&device, |key| touched.contains(&key), changes.is_empty()),
+            result: described(
+                &device,
+                &language,
+                |key| touched.contains(&key),
+                changes.is_empty(),
+            ),
             changes: changes
                 .iter()
                 .map(|change| {
@@ -262,8 +274,13 @@ impl Tool for HomeTool {
     }
 }
 
-/// `{"device": …, …}` with these parts of its state.
-fn described(device: &Device, which: impl Fn(Key) -> bool, unchanged: bool) -> Value {
+/// `{"device": …, …, "text": …}` with these parts of its state; the text says them in words.
+fn described(
+    device: &Device,
+    language: &str,
+    which: impl Fn(Key) -> bool,
+    unchanged: bool,
+) -> Value {
     let mut result = Map::new();
     result.insert("device".into(), device.id.as_str().into());
     for key in device.keys().filter(|&key| which(key)) {
@@ -273,6 +290,7 @@ fn described(device: &Device, which: impl Fn(Key) -> bool, unchanged: bool) -> V
     if unchanged {
         result.insert("unchanged".into(), true.into());
     }
+    result.insert("text".into(), say(device, language, which).into());
     Value::Object(result)
 }
 
