@@ -1,1 +1,19 @@
-//! (to be filled)
+//! The agent: the loop that takes a request to its end, and everything it stands on.
+//!
+//! It decides nothing that another module can decide: what is legal comes from
+//! [`call`](crate::call) and [`task`](crate::task), what is written from
+//! [`model`](crate::model), what happens from [`tool`](crate::tool). It prints nothing.
+
+pub mod clock;
+pub mod context;
+pub mod event;
+pub mod limits;
+pub mod person;
+pub mod run;
+
+pub use clock::{Clock, SystemClock};
+pub use context::{Layout, Shown, ToolsInPrompt};
+pub use event::{Event, Figures, Observer, Recorder, Unobserved};
+pub use limits::{Limits, StopReason};
+pub use person::{Nobody, Person};
+pub use run::{Agent, AgentError, Examples, NoExamples, Report, Settings};

@@ -1,1 +1,14 @@
-//! (to be filled)
+//! Benchmarks: suites of requests, what counts as right, figures with their uncertainty.
+//!
+//! A suite is run by the same agent that a person runs, over a fresh copy of its world for every
+//! request, and always beside random logits under the same grammar: what chance alone would reach.
+
+pub mod home;
+pub mod interval;
+pub mod report;
+pub mod suite;
+
+pub use home::{Graded, run};
+pub use interval::Share;
+pub use report::Report;
+pub use suite::{Kind, Request, SuiteError};

@@ -1,1 +1,20 @@
-//! (to be filled)
+//! One constrained generation: a session's logits meet a matcher's masks.
+//!
+//! [`SessionGenerator`] is the [`Generator`](crate::model::Generator) over any
+//! [`Session`](crate::model::Session). What it promises, whatever the model says:
+//! - the bytes written always match the grammar;
+//! - a sampled token is never re-tokenised;
+//! - the model is asked only where there is a choice (jump-ahead);
+//! - near the budget the text is closed by the shortest way, if there is one.
+
+mod closing;
+mod forced;
+mod generator;
+mod run;
+mod sampler;
+mod softmax;
+
+pub use generator::{ProgressHook, SessionGenerator, TokenEvent, TokenHook};
+
+#[cfg(test)]
+mod tests;

@@ -29,3 +29,31 @@ pub struct Prompt {
     /// snapshot of its memory after them.
     pub stable: usize,
 }
+
+/// A piece of a rendered prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// What the model reads.
+    pub text: String,
+    /// Written by the template: names of special tokens in it mean those tokens. In all other
+    /// text they are plain text.
+    pub trusted: bool,
+}
+
+/// A prompt as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Rendered {
+    /// In order.
+    pub segments: Vec<Segment>,
+    /// How many of the first segments come from the prompt's stable messages.
+    pub stable: usize,
+}
+
+/// Turns messages into what a model reads.
+pub trait Format: Send {
+    /// Renders `prompt` up to where the model's turn begins.
+    ///
+    /// # Errors
+    /// Where the template fails.
+    fn render(&self, prompt: &Prompt) -> Result<Rendered, super::generator::GenerateError>;
+}

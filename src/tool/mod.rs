@@ -1,6 +1,14 @@
 //! Tools: what they are, which exist, and the ones that ship.
 
-use crate::call::{Domains, ToolSpec};
+pub mod assistant;
+pub mod command;
+pub mod home;
+pub mod registry;
+pub mod text;
+
+pub use registry::{RegisterError, Registry, Unavailable};
+
+use crate::call::{Call, CheckedCall, Domains, Failure, FailureKind, ToolSpec};
 use serde_json::Value;
 
 /// What running a tool gave.
@@ -8,7 +16,8 @@ use serde_json::Value;
 pub struct Outcome {
     /// What the model is shown and what the journal keeps.
     pub result: Value,
-    /// What changed in the world, one line a change, for a person ("kitchen light: on false → true").
+    /// What changed in the world, one line a change, for a person
+    /// ("kitchen light: on: false → true").
     pub changes: Vec<String>,
 }
 
@@ -22,6 +31,29 @@ pub struct ToolError {
     pub effect_unknown: bool,
 }
 
+impl ToolError {
+    /// The tool failed and changed nothing.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            effect_unknown: false,
+        }
+    }
+
+    /// The tool failed, and may have changed something all the same.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            effect_unknown: true,
+        }
+    }
+
+    /// What the model is told of it.
+    pub fn failure(&self, call: &Call) -> Failure {
+        Failure::new(FailureKind::ToolError, &self.message).of_tool(&call.tool)
+    }
+}
+
 /// Something that a model can call.
 pub trait Tool: Send {
     /// Name, description, schema, effect.
@@ -33,9 +65,18 @@ pub trait Tool: Send {
     /// Where the world cannot be read (a house file that is broken).
     fn domains(&self) -> Result<Domains, ToolError>;
 
-    /// Does it. Only the gate makes a [`CheckedCall`](crate::call::gate::CheckedCall).
+    /// Does it. Only the gate makes a [`CheckedCall`].
     ///
     /// # Errors
     /// Where the tool itself fails.
-    fn run(&mut self, call: &crate::call::gate::CheckedCall) -> Result<Outcome, ToolError>;
+    fn run(&mut self, call: &CheckedCall) -> Result<Outcome, ToolError>;
+}
+
+/// An argument that the schema declares as text and requires; the gate has checked both.
+fn text_argument<'c>(call: &'c CheckedCall, name: &str) -> Result<&'c str, ToolError> {
+    call.call()
+        .arguments
+        .get(name)
+        .and_then(Value::as_str)
+        .ok_or_else(|| ToolError::new(format!("{name} is missing")))
 }

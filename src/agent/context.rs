@@ -1,0 +1,252 @@
+//! The prompt of a turn: what is byte-stable first, what changes last.
+//!
+//! In order: role and rules (and, if the settings say so, the task's tools without live values);
+//! the examples pinned for the request; the request; and, from the second turn on, the last call
+//! with its result and what is known from earlier steps. Never the history. A hint after a failure
+//! comes at the very end. No clock, counter or random number enters a prompt.
+
+use crate::call::{Call, Moves, Reply};
+use crate::model::{Message, Prompt, Role};
+use crate::task::{StepResult, Task};
+use serde_json::Value;
+
+/// How much of the tools' descriptions the prompt holds. The grammar says what is legal in any
+/// case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolsInPrompt {
+    /// None. For models of a few hundred million parameters, which a list of tools confuses more
+    /// than it helps (measured: SmolLM2-135M fell from 33 to 19 right of 45 with it).
+    None,
+    /// Names and descriptions.
+    Names,
+    /// Names, descriptions and JSON Schemas.
+    #[default]
+    Full,
+}
+
+/// What every prompt of a run has in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Role and rules.
+    pub instructions: String,
+    /// How tools are described.
+    pub tools: ToolsInPrompt,
+    /// Longest summary of facts, in bytes.
+    pub summary_bytes: usize,
+    /// Longest result shown, in bytes; a longer one is cut, and says so.
+    pub result_bytes: usize,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            instructions: "You act through tools. Reply with one JSON object: a call, a question \
+                           or an answer."
+                .to_owned(),
+            tools: ToolsInPrompt::default(),
+            summary_bytes: 1024,
+            result_bytes: 2048,
+        }
+    }
+}
+
+/// A request and the reply that is right for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What a person said.
+    pub request: String,
+    /// What to write, in the harness's dialect.
+    pub reply: String,
+}
+
+/// A part of a prompt, for the trace and for `--explain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// `role`, `tools`, `examples`, `request`, `step` or `hint`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// A turn's prompt and the parts it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// What the model reads.
+    pub prompt: Prompt,
+    /// The same by section.
+    pub sections: Vec<Section>,
+}
+
+/// Lays out the prompt of the next turn of `task`.
+///
+/// `tools` are all of the task's tools, whatever is legal now; `hint` is what the last attempt at
+/// this very turn got wrong.
+pub fn lay_out(
+    layout: &Layout,
+    tools: &Moves,
+    examples: &[Shown],
+    task: &Task,
+    hint: Option<&str>,
+) -> Context {
+    let mut messages = Vec::with_capacity(examples.len() * 2 + 4);
+    let mut sections = vec![section("role", &layout.instructions)];
+    let described = describe(tools, layout.tools);
+    let mut system = layout.instructions.clone();
+    if !described.is_empty() {
+        system.push('\n');
+        system.push_str(&described);
+        sections.push(section("tools", &described));
+    }
+    messages.push(message(Role::System, system));
+    for example in examples {
+        sections.push(section(
+            "examples",
+            &format!("{}\n{}", example.request, example.reply),
+        ));
+        messages.push(message(Role::User, example.request.clone()));
+        messages.push(message(Role::Assistant, example.reply.clone()));
+    }
+    let stable = messages.len();
+    sections.push(section("request", &task.goal));
+    messages.push(message(Role::User, task.goal.clone()));
+    if let Some((call, step)) = last_step(layout, task) {
+        sections.push(section("step", &format!("{call}\n{step}")));
+        messages.push(message(Role::Assistant, call));
+        messages.push(message(Role::User, step));
+    } else if let Some((question, reply)) = &task.reply {
+        sections.push(section("step", &format!("{question}\n{reply}")));
+        messages.push(message(
+            Role::Assistant,
+            Reply::Ask(question.clone()).to_text(),
+        ));
+        messages.push(message(Role::User, reply.clone()));
+    }
+    if let Some(hint) = hint {
+        sections.push(section("hint", hint));
+        if let Some(last) = messages.last_mut() {
+            last.content.push('\n');
+            last.content.push_str(hint);
+        }
+    }
+    Context {
+        prompt: Prompt { messages, stable },
+        sections,
+    }
+}
+
+fn section(name: &'static str, text: &str) -> Section {
+    Section {
+        name,
+        text: text.to_owned(),
+    }
+}
+
+fn message(role: Role, content: String) -> Message {
+    Message { role, content }
+}
+
+/// The last call as the model wrote it, and what the model is told came of it.
+fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
+    let last = task.last.as_ref()?;
+    let call = Reply::Calls(vec![last.call.clone()]).to_text();
+    let mut text = String::new();
+    let known = earlier(task, &last.call, layout.summary_bytes);
+    if !known.is_empty() {
+        text.push_str(&known);
+    }
+    match &last.result {
+        None => text.push_str("Result: not known."),
+        Some(StepResult::Error { message, .. }) => {
+            text.push_str("Result: failed: ");
+            text.push_str(&shorten(message, layout.result_bytes));
+        }
+        Some(StepResult::Ok(value)) => {
+            text.push_str("Result: ");
+            text.push_str(&shorten(
+                &crate::call::json::spaced(value),
+                layout.result_bytes,
+            ));
+            text.push('\n');
+            text.push_str(&ending(value));
+        }
+    }
+    if let Some((question, reply)) = &task.reply {
+        text.push_str(&format!(
+            "\nAsked: {}\nReply: {}",
+            shorten(question, layout.result_bytes / 4),
+            shorten(reply, layout.result_bytes / 4)
+        ));
+    }
+    Some((call, text))
+}
+
+/// Facts from steps before the last one.
+fn earlier(task: &Task, last: &Call, limit: usize) -> String {
+    if task.steps < 2 {
+        return String::new();
+    }
+    let _ = last;
+    let facts = task.facts.text(limit);
+    if facts.is_empty() {
+        facts
+    } else {
+        format!("Known:\n{facts}")
+    }
+}
+
+/// How a step that went well may end the task: an answer made of the tool's own words where it
+/// has any (the member `text` of its result), so that a model that copies tells the truth.
+fn ending(result: &Value) -> String {
+    match result.get("text").and_then(Value::as_str) {
+        Some(text) if !text.trim().is_empty() => format!(
+            "If nothing is left to do, reply {}",
+            Reply::Answer(shorten(text.trim(), 200)).to_text()
+        ),
+        _ => "If nothing is left to do, reply with an answer.".to_owned(),
+    }
+}
+
+/// `text`, cut between characters where it is longer than `limit` bytes; the cut says so.
+fn shorten(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!(
+        "{}… (cut: {} of {} bytes shown)",
+        &text[..end],
+        end,
+        text.len()
+    )
+}
+
+/// The tools for the model, without any live value.
+fn describe(tools: &Moves, how: ToolsInPrompt) -> String {
+    let mut text = String::new();
+    for legal in &tools.moves {
+        match how {
+            ToolsInPrompt::None => {}
+            ToolsInPrompt::Names => {
+                text.push_str(&format!(
+                    "{}: {}\n",
+                    legal.spec.name, legal.spec.description
+                ));
+            }
+            ToolsInPrompt::Full => text.push_str(&format!(
+                "{}: {} Arguments: {}\n",
+                legal.spec.name,
+                legal.spec.description,
+                crate::call::json::spaced(&legal.spec.parameters)
+            )),
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("Tools:\n{}", text.trim_end())
+    }
+}

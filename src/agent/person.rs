@@ -1,0 +1,34 @@
+//! The person at the other end, where there is one.
+
+use crate::call::{Call, ToolSpec};
+use crate::task::{Pending, Settlement};
+
+/// What a run may need of a person. Whoever implements it must sanitise what it shows.
+pub trait Person {
+    /// May this call run?
+    fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool;
+
+    /// The model asks; `None`: nobody answers now, the task waits.
+    fn reply(&mut self, question: &str) -> Option<String>;
+
+    /// A call was interrupted: did it take effect? `None`: nobody knows now.
+    fn settle(&mut self, pending: &Pending) -> Option<Settlement>;
+}
+
+/// Nobody is there: no call is approved, no question answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Person for Nobody {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+        false
+    }
+
+    fn reply(&mut self, _question: &str) -> Option<String> {
+        None
+    }
+
+    fn settle(&mut self, _pending: &Pending) -> Option<Settlement> {
+        None
+    }
+}

@@ -1,0 +1,791 @@
+//! The loop: legal moves → grammar and prompt → text → call → gate → journal → tool → facts.
+//!
+//! One turn is one generation. What goes wrong comes back to the model as one hint in the next
+//! attempt's prompt; the prompt's stable part stays evaluated, so that a retry costs little.
+//! Every effect is preceded by a durable intent; whatever ends the run leaves the task resumable.
+
+use super::clock::Clock;
+use super::context::{Layout, Section, Shown, lay_out};
+use super::event::{Event, Figures, Observer};
+use super::limits::{Limits, StopReason};
+use super::person::Person;
+use crate::call::{
+    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    TurnOptions, Verdict, turn_grammar,
+};
+use crate::model::{Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop};
+use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
+use crate::tool::{Registry, Unavailable};
+use crate::trace::{self, Trace};
+
+/// Chooses the examples of a request.
+pub trait Examples {
+    /// At most `most` examples for a request among the legal moves; `failure` and what was `shown`
+    /// before where the last attempt failed.
+    fn choose(
+        &mut self,
+        request: &str,
+        moves: &Moves,
+        failure: Option<FailureKind>,
+        shown: &[Shown],
+        most: usize,
+    ) -> Vec<Shown>;
+}
+
+/// No examples at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoExamples;
+
+impl Examples for NoExamples {
+    fn choose(
+        &mut self,
+        _request: &str,
+        _moves: &Moves,
+        _failure: Option<FailureKind>,
+        _shown: &[Shown],
+        _most: usize,
+    ) -> Vec<Shown> {
+        Vec::new()
+    }
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which calls run, which are asked about, which do not exist.
+    pub policy: Policy,
+    /// Bounds.
+    pub limits: Limits,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// How turns are written.
+    pub turn: TurnOptions,
+    /// Most calls in a turn.
+    pub max_calls: usize,
+    /// Examples in a prompt, at most 3.
+    pub examples: usize,
+    /// What every prompt has in common.
+    pub layout: Layout,
+    /// How this model family writes calls. With a grammar it is always the harness's own.
+    pub dialect: Dialect,
+    /// Whether turns are generated under a grammar. Off only for measurements.
+    pub grammar: bool,
+    /// Show the first call and execute nothing.
+    pub dry_run: bool,
+    /// Every call that needs leave has it beforehand.
+    pub approve_all: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            limits: Limits::default(),
+            sampling: Sampling::default(),
+            turn: TurnOptions::default(),
+            max_calls: 1,
+            examples: 2,
+            layout: Layout::default(),
+            dialect: Dialect::default(),
+            grammar: true,
+            dry_run: false,
+            approve_all: false,
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Why it ended.
+    pub reason: StopReason,
+    /// The answer or the question, where there is one.
+    pub text: Option<String>,
+    /// Figures.
+    pub figures: Figures,
+}
+
+/// Why a run could not go on. The journal has whatever happened before.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The journal cannot record: nothing more is executed.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The model failed.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// The grammar of the turn cannot be made.
+    #[error(transparent)]
+    Turn(#[from] crate::call::turn::TurnError),
+    /// The world cannot be read.
+    #[error(transparent)]
+    World(#[from] Unavailable),
+    /// The request is empty.
+    #[error("the request is empty")]
+    EmptyRequest,
+    /// An interrupted call may have taken effect, and nobody said whether it did.
+    #[error(
+        "the call {call} was interrupted and may have taken effect; somebody has to say whether it did"
+    )]
+    Undecided {
+        /// The call.
+        call: String,
+    },
+}
+
+/// Everything a run works with.
+pub struct Agent<'a> {
+    /// The model.
+    pub generator: &'a mut dyn Generator,
+    /// The tools.
+    pub tools: &'a mut Registry,
+    /// Where examples come from.
+    pub examples: &'a mut dyn Examples,
+    /// The person.
+    pub person: &'a mut dyn Person,
+    /// Watches.
+    pub observer: &'a mut dyn Observer,
+    /// Records.
+    pub trace: &'a mut dyn Trace,
+    /// Tells the time.
+    pub clock: &'a dyn Clock,
+    /// Stops the run after the current token.
+    pub cancel: Cancel,
+    /// Settings.
+    pub settings: Settings,
+}
+
+impl std::fmt::Debug for Agent<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What changes while a run goes on.
+struct Progress {
+    gate: Gate,
+    figures: Figures,
+    tokens: usize,
+    failures: usize,
+    shown: Option<Vec<Shown>>,
+    hint: Option<String>,
+    warned_of_repeat: bool,
+}
+
+/// What a turn leads to.
+enum Next {
+    Turn,
+    End(StopReason, Option<String>),
+}
+
+impl Agent<'_> {
+    /// Works on `task` until it is done or something stops it.
+    ///
+    /// # Errors
+    /// [`AgentError`]; what happened before is in the journal, and the task can be resumed.
+    pub fn run(&mut self, task: &mut ActiveTask) -> Result<Report, AgentError> {
+        if task.task().goal.trim().is_empty() {
+            return Err(AgentError::EmptyRequest);
+        }
+        let mut progress = Progress {
+            gate: Gate::new(),
+            figures: Figures::default(),
+            tokens: 0,
+            failures: 0,
+            shown: None,
+            hint: None,
+            warned_of_repeat: false,
+        };
+        let resumed = task.sequence() > 1;
+        self.observer.event(&Event::RunStarted {
+            task: task.task().id.to_string(),
+            request: task.task().goal.clone(),
+            resumed,
+        });
+        self.trace.emit(trace::Event::RunStarted {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: self.generator.name().to_owned(),
+            task: Some(task.task().id.to_string()),
+            request: task.task().goal.clone(),
+            settings: task.task().settings.clone(),
+        });
+        let ended = self.work(task, &mut progress);
+        let (reason, text) = match ended {
+            Ok(end) => end,
+            Err(error) => {
+                self.trace.emit(trace::Event::RunEnded {
+                    reason: format!("error: {error}"),
+                    turns: progress.figures.turns as u32,
+                    figures: figures_of(&progress.figures),
+                });
+                return Err(error);
+            }
+        };
+        progress.figures.elapsed = self.clock.elapsed();
+        progress.figures.trace = self.trace.path().map(std::path::Path::to_path_buf);
+        if let Some(recorded) = recorded_reason(&reason) {
+            task.record(self.clock.now(), task::Event::Stopped { reason: recorded })?;
+        }
+        self.trace.emit(trace::Event::RunEnded {
+            reason: reason.name().to_owned(),
+            turns: progress.figures.turns as u32,
+            figures: figures_of(&progress.figures),
+        });
+        self.observer.event(&Event::Stopped {
+            reason: reason.clone(),
+            figures: progress.figures.clone(),
+        });
+        Ok(Report {
+            reason,
+            text,
+            figures: progress.figures,
+        })
+    }
+
+    fn work(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+    ) -> Result<(StopReason, Option<String>), AgentError> {
+        if let Some(end) = self.recover(task, progress)? {
+            return Ok(end);
+        }
+        loop {
+            if let Some(reason) = self.exhausted(progress) {
+                return Ok((reason, None));
+            }
+            match self.turn(task, progress)? {
+                Next::Turn => {}
+                Next::End(reason, text) => return Ok((reason, text)),
+            }
+        }
+    }
+
+    /// What an earlier run left undone comes first.
+    fn recover(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+    ) -> Result<Option<(StopReason, Option<String>)>, AgentError> {
+        match task.task().recovery() {
+            Recovery::Continue => Ok(None),
+            Recovery::Finished => {
+                let text = task.task().answer.clone();
+                Ok(Some((StopReason::Answered, text)))
+            }
+            Recovery::Reply(question) => {
+                self.observer.event(&Event::Question {
+                    text: question.clone(),
+                });
+                match self.person.reply(&question) {
+                    Some(text) => {
+                        self.trace
+                            .emit(trace::Event::Replied { text: text.clone() });
+                        task.record(self.clock.now(), task::Event::Replied { text })?;
+                        Ok(None)
+                    }
+                    None => Ok(Some((StopReason::Asked, Some(question)))),
+                }
+            }
+            Recovery::Repeat(pending) => {
+                task.record(
+                    self.clock.now(),
+                    task::Event::Settled {
+                        step: pending.step,
+                        how: Settlement::Repeat,
+                    },
+                )?;
+                let moves = self.moves(task)?.0;
+                self.attempt(task, progress, &moves, pending.call)
+                    .map(|next| match next {
+                        Next::Turn => None,
+                        Next::End(reason, text) => Some((reason, text)),
+                    })
+            }
+            Recovery::Decide(pending) => {
+                let Some(how) = self.person.settle(&pending) else {
+                    return Err(AgentError::Undecided {
+                        call: pending.call.to_text(),
+                    });
+                };
+                task.record(
+                    self.clock.now(),
+                    task::Event::Settled {
+                        step: pending.step,
+                        how,
+                    },
+                )?;
+                if how == Settlement::Repeat {
+                    let moves = self.moves(task)?.0;
+                    return self.attempt(task, progress, &moves, pending.call).map(
+                        |next| match next {
+                            Next::Turn => None,
+                            Next::End(reason, text) => Some((reason, text)),
+                        },
+                    );
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// The limit that the next turn would go over.
+    fn exhausted(&self, progress: &Progress) -> Option<StopReason> {
+        let limits = &self.settings.limits;
+        if self.cancel.is_cancelled() {
+            Some(StopReason::Cancelled)
+        } else if progress.figures.turns >= limits.turns {
+            Some(StopReason::TurnLimit)
+        } else if progress.tokens >= limits.tokens {
+            Some(StopReason::TokenLimit)
+        } else if self.clock.elapsed() >= limits.time {
+            Some(StopReason::TimeLimit)
+        } else {
+            None
+        }
+    }
+
+    /// The legal moves now, narrowed to what a turn's grammar holds, and all of the task's tools.
+    fn moves(&mut self, task: &ActiveTask) -> Result<(Moves, Moves), AgentError> {
+        let task = task.task();
+        let mut all = self.tools.moves(&self.settings.policy)?;
+        all.max_calls = self.settings.max_calls.max(1);
+        let mut legal = all.clone();
+        legal.restrict(|tool| task.allows(tool));
+        if let Some(state) = task.current() {
+            legal.ask = state.ask;
+            legal.answer = state.answer;
+            for bind in &state.bind {
+                if let (Some(found), Some(values)) = (
+                    legal.find_mut(&bind.tool),
+                    task.bound(&bind.tool, &bind.argument),
+                ) {
+                    found.bind(&bind.argument, &values);
+                }
+            }
+            legal.drop_impossible();
+        }
+        let (narrowed, report) = legal.narrow(&task.goal);
+        for left_out in report {
+            self.trace.emit(trace::Event::Note {
+                name: "narrowed".to_owned(),
+                data: serde_json::json!({
+                    "tools": left_out.tools,
+                    "argument": left_out.argument,
+                    "kept": left_out.kept,
+                    "of": left_out.of,
+                }),
+            });
+        }
+        Ok((narrowed, all))
+    }
+
+    fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
+        progress.figures.turns += 1;
+        let number = task.task().turns + 1;
+        let (moves, all) = self.moves(task)?;
+        task.record(self.clock.now(), task::Event::TurnStarted { turn: number })?;
+        self.observer.event(&Event::TurnStarted {
+            turn: number as usize,
+        });
+        let generation = self.generate(task, progress, number, &moves, &all)?;
+        if generation.stop == Stop::Cancelled {
+            return Ok(Next::End(StopReason::Cancelled, None));
+        }
+        self.observer.event(&Event::Reply {
+            text: generation.text.clone(),
+        });
+        let dialect = if self.settings.grammar {
+            Dialect::Snaffle
+        } else {
+            self.settings.dialect
+        };
+        let reply = match dialect.parse(&generation.text) {
+            _ if generation.stop == Stop::Budget => Err(Failure::new(
+                FailureKind::Truncated,
+                "the reply went over its limit",
+            )),
+            Ok(Reply::Calls(_)) if generation.stop == Stop::Closed => Err(Failure::new(
+                FailureKind::Truncated,
+                "the call went over the limit of a reply",
+            )),
+            parsed => parsed.and_then(|reply| moves.check_reply(&reply).map(|()| reply)),
+        };
+        match reply {
+            Err(failure) => self.failed(task, progress, failure),
+            Ok(Reply::Answer(text)) => self.answer(task, text),
+            Ok(Reply::Ask(question)) => self.ask(task, question),
+            Ok(Reply::Calls(calls)) => {
+                for call in calls {
+                    match self.attempt(task, progress, &moves, call)? {
+                        Next::Turn if progress.hint.is_none() => {}
+                        next => return Ok(next),
+                    }
+                    if self.cancel.is_cancelled() {
+                        return Ok(Next::End(StopReason::Cancelled, None));
+                    }
+                }
+                Ok(Next::Turn)
+            }
+        }
+    }
+
+    fn generate(
+        &mut self,
+        task: &ActiveTask,
+        progress: &mut Progress,
+        turn: u32,
+        moves: &Moves,
+        all: &Moves,
+    ) -> Result<Generation, AgentError> {
+        let request = &task.task().goal;
+        let shown = match progress.shown.take() {
+            Some(shown) => shown,
+            None => {
+                let most = self.settings.examples.min(3);
+                self.examples.choose(request, moves, None, &[], most)
+            }
+        };
+        let context = lay_out(
+            &self.settings.layout,
+            all,
+            &shown,
+            task.task(),
+            progress.hint.as_deref(),
+        );
+        let compiled = turn_grammar(moves, &self.settings.turn)?;
+        self.trace.emit(trace::Event::Prompt {
+            turn,
+            sections: context.sections.iter().map(traced).collect(),
+            tokens: self.generator.count(&context.prompt)? as u64,
+        });
+        self.trace.emit(trace::Event::Grammar {
+            turn,
+            text: compiled.grammar.to_string(),
+        });
+        progress.shown = Some(shown);
+        let limits = &self.settings.limits;
+        let max_tokens = limits
+            .turn_tokens
+            .min(limits.tokens.saturating_sub(progress.tokens));
+        let generation = self.generator.generate(&GenerateRequest {
+            prompt: &context.prompt,
+            grammar: self.settings.grammar.then_some(&compiled.grammar),
+            sampling: self.settings.sampling.clone(),
+            max_tokens,
+            jump_ahead: true,
+            cancel: self.cancel.clone(),
+        })?;
+        let stats = &generation.stats;
+        let figures = &mut progress.figures;
+        figures.prompt_reused += stats.prompt_reused;
+        figures.prompt_evaluated += stats.prompt_evaluated;
+        figures.forced += stats.forced;
+        figures.chosen += stats.chosen;
+        figures.mask_time += stats.mask_time;
+        progress.tokens += stats.forced + stats.chosen;
+        self.trace.emit(trace::Event::Generated {
+            turn,
+            text: generation.text.clone(),
+            stop: format!("{:?}", generation.stop).to_lowercase(),
+            log_probability: generation.log_probability,
+            figures: trace::Figures {
+                prompt_reused: stats.prompt_reused as u64,
+                prompt_evaluated: stats.prompt_evaluated as u64,
+                forced: stats.forced as u64,
+                chosen: stats.chosen as u64,
+                masks: stats.masks as u64,
+                masks_computed: stats.masks_computed as u64,
+                mask_microseconds: micros(stats.mask_time),
+                prefill_microseconds: micros(stats.prefill_time),
+                total_microseconds: micros(stats.total_time),
+            },
+            tokens: Vec::new(),
+        });
+        Ok(generation)
+    }
+
+    /// One call: gate, approval, intent, effect, outcome.
+    fn attempt(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        moves: &Moves,
+        call: Call,
+    ) -> Result<Next, AgentError> {
+        let checked = match progress.gate.check(moves, call) {
+            Err(failure) => return self.failed(task, progress, failure),
+            Ok(Verdict::Checked(checked)) => checked,
+            Ok(Verdict::Ask(pending)) => {
+                if self.settings.dry_run || self.settings.approve_all {
+                    pending.approve(Approval::Setting)
+                } else {
+                    let granted = self.person.approve(pending.call(), pending.spec());
+                    self.decided(task, pending.call(), granted)?;
+                    if !granted {
+                        return Ok(Next::End(StopReason::Refused, None));
+                    }
+                    pending.approve(Approval::Person)
+                }
+            }
+        };
+        let dry = self.settings.dry_run;
+        self.observer.event(&Event::CallStarted {
+            call: checked.call().clone(),
+            dry,
+        });
+        if dry {
+            return Ok(Next::End(StopReason::DryRun, None));
+        }
+        self.execute(task, progress, moves, &checked)
+    }
+
+    fn decided(
+        &mut self,
+        task: &mut ActiveTask,
+        call: &Call,
+        granted: bool,
+    ) -> Result<(), AgentError> {
+        self.observer.event(&Event::Approval {
+            call: call.clone(),
+            granted,
+        });
+        self.trace.emit(trace::Event::Approval {
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            allowed: granted,
+            by: "person".to_owned(),
+        });
+        let event = if granted {
+            task::Event::Approved { call: call.clone() }
+        } else {
+            task::Event::Refused {
+                call: call.clone(),
+                reason: "not approved".to_owned(),
+            }
+        };
+        Ok(task.record(self.clock.now(), event)?)
+    }
+
+    fn execute(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        moves: &Moves,
+        checked: &CheckedCall,
+    ) -> Result<Next, AgentError> {
+        let before = task.task().last.clone();
+        let call = checked.call().clone();
+        let step = task.task().steps + 1;
+        task.record(
+            self.clock.now(),
+            task::Event::Intent {
+                step,
+                call: call.clone(),
+                effect: checked.spec().effect,
+                idempotent: checked.spec().idempotent,
+            },
+        )?;
+        self.trace.emit(trace::Event::Call {
+            step,
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+        });
+        let started = self.clock.elapsed();
+        let outcome = self.tools.run(checked);
+        let microseconds = micros(self.clock.elapsed().saturating_sub(started));
+        match outcome {
+            Ok(outcome) => {
+                let result = StepResult::Ok(outcome.result.clone());
+                task.outcome(self.clock.now(), result.clone(), outcome.changes.clone())?;
+                self.trace.emit(trace::Event::Result {
+                    step,
+                    ok: true,
+                    result: outcome.result.clone(),
+                    changes: outcome.changes.clone(),
+                    microseconds,
+                });
+                self.observer.event(&Event::CallFinished {
+                    call: call.clone(),
+                    outcome,
+                });
+                let repeated =
+                    before.is_some_and(|last| last.call == call && last.result == Some(result));
+                progress.hint = None;
+                progress.failures = 0;
+                if !repeated {
+                    progress.warned_of_repeat = false;
+                    return Ok(Next::Turn);
+                }
+                if progress.warned_of_repeat {
+                    return Ok(Next::End(StopReason::Repeated, None));
+                }
+                progress.warned_of_repeat = true;
+                let failure = Failure::new(
+                    FailureKind::Repeated,
+                    "this very call was made before and gave the same result; answer, or do \
+                     something else",
+                )
+                .of_tool(&call.tool);
+                self.failed(task, progress, failure)
+            }
+            Err(error) => {
+                let result = StepResult::Error {
+                    message: error.message.clone(),
+                    effect_unknown: error.effect_unknown,
+                };
+                task.outcome(self.clock.now(), result, Vec::new())?;
+                self.trace.emit(trace::Event::Result {
+                    step,
+                    ok: false,
+                    result: error.message.clone().into(),
+                    changes: Vec::new(),
+                    microseconds,
+                });
+                let example = progress.gate.example(moves, &call.tool, Some(&call));
+                let failure = Failure::new(FailureKind::ToolError, error.message)
+                    .of_tool(&call.tool)
+                    .with_example(example.filter(|example| *example != call));
+                self.failed(task, progress, failure)
+            }
+        }
+    }
+
+    /// Counts a failure and makes it the next attempt's hint.
+    fn failed(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        failure: Failure,
+    ) -> Result<Next, AgentError> {
+        let kind = failure.kind.as_str().to_owned();
+        let hint = failure.hint();
+        let turn = task.task().turns;
+        self.trace.emit(trace::Event::Rejected {
+            turn,
+            kind: kind.clone(),
+            message: failure.message.clone(),
+        });
+        self.trace.emit(trace::Event::Hint {
+            turn,
+            kind: kind.clone(),
+            text: hint.clone(),
+        });
+        self.observer.event(&Event::Failure {
+            kind: kind.clone(),
+            hint: hint.clone(),
+        });
+        let mut events = Vec::new();
+        if failure.kind != FailureKind::ToolError {
+            events.push(task::Event::Rejected {
+                kind: kind.clone(),
+                message: failure.message.clone(),
+            });
+        }
+        events.push(task::Event::HintGiven {
+            kind,
+            text: hint.clone(),
+        });
+        task.record_all(self.clock.now(), events)?;
+        progress.hint = Some(hint);
+        progress.failures += 1;
+        if progress.failures >= self.settings.limits.attempts {
+            return Ok(Next::End(StopReason::TooManyFailures, None));
+        }
+        if let Some(shown) = progress.shown.take() {
+            let moves = self.moves(task)?.0;
+            let most = self.settings.examples.min(3);
+            let goal = task.task().goal.clone();
+            progress.shown =
+                Some(
+                    self.examples
+                        .choose(&goal, &moves, Some(failure.kind), &shown, most),
+                );
+        }
+        Ok(Next::Turn)
+    }
+
+    fn answer(&mut self, task: &mut ActiveTask, text: String) -> Result<Next, AgentError> {
+        let flag = task
+            .answered(self.clock.now(), &text)?
+            .map(|flag| flag.to_string());
+        self.trace.emit(trace::Event::Answered {
+            text: text.clone(),
+            flagged: flag.clone(),
+        });
+        self.observer.event(&Event::Answer {
+            text: text.clone(),
+            flag: flag.clone(),
+        });
+        let reason = if flag.is_some() {
+            StopReason::AnswerFlagged
+        } else {
+            StopReason::Answered
+        };
+        Ok(Next::End(reason, Some(text)))
+    }
+
+    fn ask(&mut self, task: &mut ActiveTask, question: String) -> Result<Next, AgentError> {
+        self.trace.emit(trace::Event::Asked {
+            question: question.clone(),
+        });
+        task.record(
+            self.clock.now(),
+            task::Event::Asked {
+                question: question.clone(),
+            },
+        )?;
+        self.observer.event(&Event::Question {
+            text: question.clone(),
+        });
+        match self.person.reply(&question) {
+            None => Ok(Next::End(StopReason::Asked, Some(question))),
+            Some(text) => {
+                self.trace
+                    .emit(trace::Event::Replied { text: text.clone() });
+                task.record(self.clock.now(), task::Event::Replied { text })?;
+                Ok(Next::Turn)
+            }
+        }
+    }
+}
+
+fn traced(section: &Section) -> trace::Section {
+    trace::Section {
+        name: section.name.to_owned(),
+        text: section.text.clone(),
+    }
+}
+
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn figures_of(figures: &Figures) -> trace::Figures {
+    trace::Figures {
+        prompt_reused: figures.prompt_reused as u64,
+        prompt_evaluated: figures.prompt_evaluated as u64,
+        forced: figures.forced as u64,
+        chosen: figures.chosen as u64,
+        mask_microseconds: micros(figures.mask_time),
+        total_microseconds: micros(figures.elapsed),
+        ..trace::Figures::default()
+    }
+}
+
+/// How the journal keeps an end that no other event has recorded.
+fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
+    match reason {
+        // The answer or the question is the record.
+        StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => None,
+        StopReason::Repeated => Some(task::StopReason::Repeated),
+        StopReason::TooManyFailures => Some(task::StopReason::Failures),
+        StopReason::Refused => Some(task::StopReason::NobodyToAsk),
+        StopReason::TurnLimit => Some(task::StopReason::Turns),
+        StopReason::TokenLimit => Some(task::StopReason::Tokens),
+        StopReason::TimeLimit => Some(task::StopReason::Seconds),
+        StopReason::Cancelled | StopReason::DryRun => Some(task::StopReason::Cancelled),
+    }
+}

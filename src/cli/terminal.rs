@@ -1,0 +1,109 @@
+//! The two streams: colour only where it is wanted, machines' JSON kept apart from people's text.
+
+use super::args::{Color, Global};
+use super::error::Failure;
+use super::exit::Exit;
+use super::style::{BAD, NAME, WARN, paint};
+use crate::trace::{sanitize, sanitize_line};
+use anstream::{AutoStream, ColorChoice};
+use std::io::{self, IsTerminal, Stderr, Stdout, Write};
+
+/// Where a command writes.
+pub struct Terminal {
+    /// Results.
+    pub out: AutoStream<Stdout>,
+    /// Everything else.
+    pub err: AutoStream<Stderr>,
+    /// Whether results are JSON.
+    pub json: bool,
+    /// Whether only results and errors are written.
+    pub quiet: bool,
+}
+
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal")
+            .field("json", &self.json)
+            .field("quiet", &self.quiet)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Terminal {
+    /// The process's own streams.
+    pub fn new(global: &Global) -> Self {
+        let choice = match global.color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        Self {
+            out: AutoStream::new(io::stdout(), choice),
+            err: AutoStream::new(io::stderr(), choice),
+            json: global.json,
+            quiet: global.quiet,
+        }
+    }
+
+    /// Whether a person sees progress: standard error is a terminal, and nothing speaks against it.
+    pub fn shows_progress(&self) -> bool {
+        !self.quiet && !self.json && io::stderr().is_terminal()
+    }
+
+    /// Whether somebody can be asked: input and standard error are a terminal.
+    pub fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Writes a value as JSON, one line.
+    ///
+    /// # Errors
+    /// Where the stream fails.
+    pub fn write_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        writeln!(self.out, "{value}")
+    }
+
+    /// A line for the person, on standard error; left out where they want quiet.
+    pub fn note(&mut self, text: &str) {
+        if !self.quiet {
+            // Nobody can be told that standard error is gone.
+            _ = writeln!(self.err, "{}", sanitize(text));
+        }
+    }
+
+    /// A warning on standard error.
+    pub fn warn(&mut self, text: &str) {
+        let word = paint(WARN, "warning:");
+        _ = writeln!(self.err, "{word} {}", sanitize_line(text));
+    }
+
+    /// Tells of a failure on standard error: one line, and its hints.
+    pub fn fail(&mut self, failure: &Failure) {
+        if self.json {
+            let value = serde_json::json!({
+                "error": {
+                    "code": failure.exit.code(),
+                    "kind": failure.exit.name(),
+                    "message": failure.message,
+                    "hints": failure.hints,
+                }
+            });
+            _ = writeln!(self.err, "{value}");
+            return;
+        }
+        let word = if failure.exit == Exit::Cancelled {
+            paint(WARN, "stopped:")
+        } else {
+            paint(BAD, "error:")
+        };
+        _ = writeln!(self.err, "{word} {}", sanitize_line(&failure.message));
+        for hint in &failure.hints {
+            _ = writeln!(
+                self.err,
+                " {} {}",
+                paint(NAME, "hint:"),
+                sanitize_line(hint)
+            );
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The token budget: whether a text can still be closed, and how.
+
+use super::forced::{ForcedError, Speller};
+use crate::mask::Matcher;
+use crate::model::session::Session;
+use crate::vocab::TokenId;
+
+/// Whether the text can be closed from `matcher`'s state within `budget` tokens.
+pub(super) fn fits(
+    speller: &Speller,
+    session: &dyn Session,
+    matcher: &mut Matcher,
+    budget: usize,
+) -> Result<bool, ForcedError> {
+    match matcher.distance() {
+        None => Ok(false),
+        // A token spells at least one byte.
+        Some(bytes) if bytes <= budget => Ok(true),
+        Some(_) => Ok(tokens(speller, session, matcher)?.is_some_and(|way| way.len() <= budget)),
+    }
+}
+
+/// The tokens of a shortest way to close the text; `None` where there is none.
+pub(super) fn tokens(
+    speller: &Speller,
+    session: &dyn Session,
+    matcher: &mut Matcher,
+) -> Result<Option<Vec<TokenId>>, ForcedError> {
+    if matcher.is_accepting() {
+        return Ok(Some(Vec::new()));
+    }
+    if matcher.distance().is_none() {
+        return Ok(None);
+    }
+    let bytes = matcher.closing_bytes()?;
+    Ok(speller.spell(session, &bytes)?)
+}

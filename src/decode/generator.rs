@@ -1,0 +1,365 @@
+//! The generator over any session.
+
+use super::forced::Speller;
+use super::run::{Run, Written};
+use super::sampler::Sampler;
+use crate::grammar::Grammar;
+use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
+use crate::model::generator::{
+    GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
+};
+use crate::model::prompt::{Format, Prompt};
+use crate::model::session::{Evaluated, Session, SessionError};
+use crate::vocab::TokenId;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// One token that was written, as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenEvent<'a> {
+    /// The token.
+    pub token: TokenId,
+    /// What it spells.
+    pub bytes: &'a [u8],
+    /// How many tokens were possible: 1 where it was forced.
+    pub allowed: usize,
+    /// Natural logarithm of its probability among those; 0 where it was forced.
+    pub log_probability: f64,
+    /// Time that its mask took.
+    pub mask_time: Duration,
+}
+
+/// Told of each token.
+pub type TokenHook = Box<dyn FnMut(&TokenEvent<'_>) + Send>;
+/// Told of prompt tokens evaluated, and of how many there are to evaluate.
+pub type ProgressHook = Box<dyn FnMut(usize, usize) + Send>;
+
+/// Writes text by a session's logits, under a grammar or free.
+pub struct SessionGenerator {
+    name: String,
+    session: Box<dyn Session>,
+    format: Box<dyn Format>,
+    lexicon: Arc<Lexicon>,
+    store: Arc<MaskStore>,
+    limits: Limits,
+    speller: Speller,
+    /// The last grammar and its matcher before any text.
+    compiled: Option<(Grammar, Matcher)>,
+    on_token: Option<TokenHook>,
+    on_progress: Option<ProgressHook>,
+}
+
+/// A prompt as tokens.
+struct Tokens {
+    all: Vec<TokenId>,
+    /// How many of the first are byte-stable.
+    stable: usize,
+}
+
+impl SessionGenerator {
+    /// A generator over `session`, whose vocabulary `lexicon` was built from. Generators of one
+    /// model share `lexicon`, and all of them `store`.
+    pub fn new(
+        name: impl Into<String>,
+        session: Box<dyn Session>,
+        format: Box<dyn Format>,
+        lexicon: Arc<Lexicon>,
+        store: Arc<MaskStore>,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            speller: Speller::new(lexicon.vocabulary()),
+            session,
+            format,
+            lexicon,
+            store,
+            limits,
+            compiled: None,
+            on_token: None,
+            on_progress: None,
+        }
+    }
+
+    /// Has each token told to `hook`, for traces and for showing text as it appears.
+    pub fn on_token(&mut self, hook: Option<TokenHook>) {
+        self.on_token = hook;
+    }
+
+    /// Has progress in the prompt told to `hook`.
+    pub fn on_progress(&mut self, hook: Option<ProgressHook>) {
+        self.on_progress = hook;
+    }
+
+    /// The session.
+    pub fn session(&self) -> &dyn Session {
+        self.session.as_ref()
+    }
+
+    /// Takes up a prefix that an earlier process saved; the number of tokens, 0 where there is
+    /// none that fits.
+    ///
+    /// # Errors
+    /// Where the file exists but cannot be read.
+    pub fn load_prefix(&mut self, path: &Path) -> Result<usize, SessionError> {
+        self.session.load(path)
+    }
+
+    /// Saves the evaluated stable part of `prompt` for a later process; does nothing where it is
+    /// not what the session holds.
+    ///
+    /// # Errors
+    /// Where the template fails or the file cannot be written.
+    pub fn save_prefix(&mut self, prompt: &Prompt, path: &Path) -> Result<(), GenerateError> {
+        let tokens = self.tokens(prompt)?;
+        if tokens.stable > 0
+            && self
+                .session
+                .tokens()
+                .starts_with(&tokens.all[..tokens.stable])
+        {
+            self.session.save(tokens.stable, path)?;
+        }
+        Ok(())
+    }
+
+    /// Renders and tokenises. Text of messages never becomes a special token.
+    fn tokens(&self, prompt: &Prompt) -> Result<Tokens, GenerateError> {
+        let rendered = self.format.render(prompt)?;
+        let mut all = Vec::new();
+        let mut stable = 0;
+        for (number, segment) in rendered.segments.iter().enumerate() {
+            if number == rendered.stable {
+                stable = all.len();
+            }
+            all.extend(
+                self.session
+                    .tokenize(segment.text.as_bytes(), segment.trusted)?,
+            );
+        }
+        if rendered.stable >= rendered.segments.len() {
+            stable = all.len();
+        }
+        if let Some(begin) = self.session.begin()
+            && all.first() != Some(&begin)
+        {
+            all.insert(0, begin);
+            stable += usize::from(stable > 0);
+        }
+        Ok(Tokens { all, stable })
+    }
+
+    /// A matcher at the start of `grammar`.
+    fn matcher(&mut self, grammar: &Grammar) -> Result<Matcher, GenerateError> {
+        if let Some((known, matcher)) = &self.compiled
+            && known == grammar
+        {
+            return Ok(matcher.clone());
+        }
+        let matcher = Matcher::new(grammar, &self.lexicon, &self.store, &self.limits)
+            .map_err(|error| GenerateError::Grammar(error.to_string()))?;
+        self.compiled = Some((grammar.clone(), matcher.clone()));
+        Ok(matcher)
+    }
+
+    /// Makes the session hold `prompt` and then `forced`, with a checkpoint after the stable part.
+    fn prefill(
+        &mut self,
+        prompt: &Tokens,
+        forced: &[TokenId],
+        request: &GenerateRequest<'_>,
+    ) -> Result<Evaluated, SessionError> {
+        let mut all = prompt.all.clone();
+        all.extend_from_slice(forced);
+        let shared = all
+            .iter()
+            .zip(self.session.tokens())
+            .take_while(|(a, b)| a == b)
+            .count();
+        let total = all.len() - shared;
+        let mut before = 0;
+        let mut hook = self.on_progress.as_mut();
+        let mut progress = |done: usize, before: usize| {
+            if let Some(hook) = &mut hook {
+                hook((before + done).min(total), total);
+            }
+            !request.cancel.is_cancelled()
+        };
+        let mut first = None;
+        // A prefix that is there already got its checkpoint when it came there.
+        if prompt.stable > shared && prompt.stable < all.len() {
+            let stable = &all[..prompt.stable];
+            let done = self.session.set(stable, &mut |done| progress(done, 0))?;
+            self.session.checkpoint()?;
+            before = done.evaluated;
+            first = Some(done);
+        }
+        let rest = self.session.set(&all, &mut |done| progress(done, before))?;
+        if prompt.stable == all.len() {
+            self.session.checkpoint()?;
+        }
+        let reused = first.map_or(rest.reused, |first| first.reused);
+        Ok(Evaluated {
+            reused: reused.min(prompt.all.len()),
+            evaluated: prompt.all.len().saturating_sub(reused),
+        })
+    }
+}
+
+impl Generator for SessionGenerator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn obeys_grammar(&self) -> bool {
+        true
+    }
+
+    fn capacity(&self) -> usize {
+        self.session.capacity()
+    }
+
+    fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
+        Ok(self.tokens(prompt)?.all.len())
+    }
+
+    fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
+        let start = Instant::now();
+        let prompt = self.tokens(request.prompt)?;
+        let capacity = self.session.capacity();
+        // A reply may be cut short by the context's end, but not below a quarter of it.
+        let reserved = request.max_tokens.min(capacity / 4);
+        if prompt.all.len() + reserved > capacity {
+            return Err(GenerateError::PromptTooLong {
+                prompt: prompt.all.len(),
+                capacity,
+                reserved,
+            });
+        }
+        let fresh = request.grammar != self.compiled.as_ref().map(|(known, _)| known);
+        let matcher = match request.grammar {
+            Some(grammar) => Some(self.matcher(grammar)?),
+            None => None,
+        };
+        let mut stats = GenerationStats::default();
+        let masks_before = matcher.as_ref().map(Matcher::stats).unwrap_or_default();
+
+        let mut on_token = self.on_token.take();
+        let mut tell = |event: &TokenEvent<'_>| {
+            if let Some(hook) = &mut on_token {
+                hook(event);
+            }
+        };
+        // What is forced before any choice is evaluated with the prompt's end.
+        let mut run = Run {
+            session: self.session.as_mut(),
+            speller: &self.speller,
+            matcher,
+            sampler: Sampler::new(request.sampling.clone()),
+            jump_ahead: request.jump_ahead,
+            cancel: &request.cancel,
+            budget: request.max_tokens.min(capacity - prompt.all.len()),
+            pending: Vec::new(),
+            written: Written::default(),
+            on_token: &mut tell,
+        };
+        let stop = match run.jump() {
+            Ok(Some(stop)) => Ok(stop),
+            Err(error) => Err(error),
+            Ok(None) => {
+                let Run {
+                    matcher,
+                    sampler,
+                    budget,
+                    pending,
+                    written,
+                    ..
+                } = run;
+                let prefill_start = Instant::now();
+                let prefilled = match &matcher {
+                    Some(matcher) if fresh => {
+                        warming(matcher, || self.prefill(&prompt, &pending, request))
+                    }
+                    _ => self.prefill(&prompt, &pending, request),
+                };
+                stats.prefill_time = prefill_start.elapsed();
+                run = Run {
+                    session: self.session.as_mut(),
+                    speller: &self.speller,
+                    matcher,
+                    sampler,
+                    jump_ahead: request.jump_ahead,
+                    cancel: &request.cancel,
+                    budget,
+                    pending: Vec::new(),
+                    written,
+                    on_token: &mut tell,
+                };
+                match prefilled {
+                    Ok(evaluated) => {
+                        stats.prompt_reused = evaluated.reused;
+                        stats.prompt_evaluated = evaluated.evaluated;
+                        run.finish()
+                    }
+                    Err(SessionError::Cancelled) => Ok(Stop::Cancelled),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        };
+        let Run {
+            matcher, written, ..
+        } = run;
+        self.on_token = on_token;
+        let stop = stop?;
+
+        let masks = matcher.as_ref().map(Matcher::stats).unwrap_or_default();
+        stats.masks = count(masks.asked - masks_before.asked);
+        stats.masks_computed = count(masks.computed - masks_before.computed);
+        stats.mask_time = written.mask_time;
+        stats.forced = written.forced;
+        stats.chosen = written.chosen;
+        stats.total_time = start.elapsed();
+        Ok(Generation {
+            text: String::from_utf8_lossy(&written.bytes).into_owned(),
+            stop,
+            log_probability: Some(written.log_probability),
+            stats,
+        })
+    }
+}
+
+/// Does `work` while another thread computes masks that will be asked for after it.
+fn warming<T>(matcher: &Matcher, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut ahead = matcher.clone();
+        let done = &done;
+        scope.spawn(move || {
+            // In steps, so that it stops soon after the work does. A limit that is exceeded here
+            // is reported when the generation itself comes to it.
+            for masks in [2, 4, 8, 16, 32, 64] {
+                if done.load(Ordering::Relaxed) || ahead.warm_up(masks).is_err() {
+                    break;
+                }
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl std::fmt::Debug for SessionGenerator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionGenerator")
+            .field("name", &self.name)
+            .field("capacity", &self.session.capacity())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,326 @@
+//! The pool of examples, and which of them a prompt gets.
+//!
+//! An example's score is the cosine of its request's n-grams (holes left out) with those of the
+//! request (the names of live values left out), plus half of how well the live values that fill
+//! its holes fit the request. What asks because something is missing is scored by how badly they
+//! fit. Equals rotate with the seed; an example of a kind that is already chosen steps back a
+//! little, so that a prompt does not show one call three times where others are near.
+
+use super::example::{Example, ExampleError, ExampleId, Source};
+use super::failure::FailureKind;
+use super::fill::{Fill, Live, Moves, shuffle};
+use super::ngram::{Grams, Weights};
+use crate::call::{Call, Reply};
+
+/// How much a fitting live value counts beside the wording.
+const FIT_WEIGHT: f64 = 0.5;
+
+/// What an example loses for each one of its kind that is already chosen.
+const SAME_KIND: f64 = 0.12;
+
+/// What an example gains that corrected the kind of failure at hand, that calls the tool that
+/// failed, and that was learned rather than written.
+const SAME_FAILURE: f64 = 0.1;
+const SAME_TOOL: f64 = 0.4;
+const LEARNED: f64 = 0.05;
+
+/// Scores that differ by less are equal.
+const STEP: f64 = 1.0 / 256.0;
+
+/// An example below this says nothing about the request.
+const LEAST: f64 = 0.02;
+
+/// Most learned examples of one tool; the oldest leaves.
+pub const LEARNED_PER_TOOL: usize = 24;
+
+/// What a prompt needs examples for.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    /// The request.
+    pub request: &'a str,
+    /// What is legal now.
+    pub moves: &'a Moves<'a>,
+    /// Most examples.
+    pub most: usize,
+    /// Most examples among them that ask or answer.
+    pub most_talk: usize,
+    /// Most calls of one example (as many as a turn may have).
+    pub most_calls: usize,
+    /// Whether the model may ask now.
+    pub may_ask: bool,
+    /// Whether calls may be shown with values that do not exist now.
+    pub literal: bool,
+    /// Which live values fill holes.
+    pub fill: Fill,
+    /// Decides among equals.
+    pub seed: u64,
+    /// Not these: they were shown, and it failed all the same.
+    pub exclude: &'a [ExampleId],
+    /// The failure to be corrected, with its tool.
+    pub failure: Option<(FailureKind, Option<&'a str>)>,
+}
+
+impl<'a> Query<'a> {
+    /// Three examples, at most one of them without a call, one call a turn.
+    pub fn new(request: &'a str, moves: &'a Moves<'a>) -> Self {
+        Self {
+            request,
+            moves,
+            most: 3,
+            most_talk: 1,
+            most_calls: 1,
+            may_ask: true,
+            literal: true,
+            fill: Fill::Nearest,
+            seed: 0,
+            exclude: &[],
+            failure: None,
+        }
+    }
+}
+
+/// An example as a prompt shows it: no holes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Which it is.
+    pub id: ExampleId,
+    /// What was asked.
+    pub request: String,
+    /// What was right.
+    pub reply: Reply,
+    /// How well it fits; comparable within one selection.
+    pub score: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    id: ExampleId,
+    /// Of the request without its holes.
+    grams: Grams,
+    /// The tools that it calls, or `ask`, or `answer`.
+    kind: String,
+    example: Example,
+}
+
+/// The pool.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    kept: Vec<Kept>,
+    weights: Weights,
+}
+
+impl Pool {
+    /// With these examples.
+    pub fn new(examples: impl IntoIterator<Item = Example>) -> Self {
+        let mut pool = Self::default();
+        for example in examples {
+            pool.add(example);
+        }
+        pool
+    }
+
+    /// The examples that ship.
+    ///
+    /// # Errors
+    /// None while the tests pass: they read every line.
+    pub fn seeds() -> Result<Self, ExampleError> {
+        let mut pool = Self::default();
+        for (_, text) in SEEDS {
+            for example in Example::parse_all(text)? {
+                pool.add(example);
+            }
+        }
+        Ok(pool)
+    }
+
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// All examples, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&ExampleId, &Example)> {
+        self.kept.iter().map(|kept| (&kept.id, &kept.example))
+    }
+
+    /// Adds an example. One that is there already becomes the newest; beyond
+    /// [`LEARNED_PER_TOOL`] the oldest learned one of the same kind leaves.
+    pub fn add(&mut self, example: Example) {
+        let kind = kind_of(&example.reply);
+        let id = example.id();
+        self.forget(&id);
+        if example.source == Source::Learned {
+            let learned = |kept: &Kept| kept.kind == kind && kept.example.source == Source::Learned;
+            if self.kept.iter().filter(|kept| learned(kept)).count() >= LEARNED_PER_TOOL
+                && let Some(oldest) = self.kept.iter().position(learned)
+            {
+                self.kept.remove(oldest);
+            }
+        }
+        let grams = Grams::of(&without_holes(&example.request));
+        self.weights.add(&grams);
+        self.kept.push(Kept {
+            id,
+            grams,
+            kind,
+            example,
+        });
+    }
+
+    /// Takes an example out. Returns whether it was there.
+    pub fn forget(&mut self, id: &ExampleId) -> bool {
+        let before = self.kept.len();
+        self.kept.retain(|kept| kept.id != *id);
+        if self.kept.len() < before {
+            self.weights = Weights::of(self.kept.iter().map(|kept| &kept.grams));
+        }
+        self.kept.len() < before
+    }
+
+    /// The examples for a prompt, best first.
+    pub fn select(&self, query: &Query<'_>) -> Vec<Shown> {
+        let request = Grams::of(query.request);
+        let live = Live::new(query.moves, &request);
+        let mut ranked: Vec<(f64, u64, &Kept, Shown)> = self
+            .kept
+            .iter()
+            .filter_map(|kept| {
+                let shown = self.show(kept, query, &request, &live)?;
+                let rank = shuffle(query.seed, &kept.id.to_string());
+                Some((shown.score, rank, kept, shown))
+            })
+            .collect();
+        let mut chosen: Vec<Shown> = Vec::new();
+        let mut kinds: Vec<&str> = Vec::new();
+        while chosen.len() < query.most {
+            let talk = kinds.iter().filter(|kind| is_talk(kind)).count();
+            let worth = |(score, _, kept, _): &(f64, u64, &Kept, Shown)| {
+                let same = kinds.iter().filter(|kind| **kind == kept.kind).count();
+                #[expect(clippy::cast_precision_loss, reason = "a few examples")]
+                let loss = SAME_KIND * same as f64;
+                // Equal within a step, so that equals rotate.
+                ((score - loss) / STEP).round()
+            };
+            let best = ranked
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, _, kept, _))| talk < query.most_talk || !is_talk(&kept.kind))
+                .max_by(|(_, a), (_, b)| worth(a).total_cmp(&worth(b)).then(b.1.cmp(&a.1)));
+            let Some((at, _)) = best else { break };
+            let (_, _, kept, shown) = ranked.swap_remove(at);
+            if chosen.iter().all(|other| other.request != shown.request) {
+                kinds.push(&kept.kind);
+                chosen.push(shown);
+            }
+        }
+        chosen
+    }
+
+    /// One correct call of a tool, as like the request as can be: what a hint shows.
+    pub fn correct_call(&self, tool: &str, query: &Query<'_>) -> Option<Call> {
+        let request = Grams::of(query.request);
+        let live = Live::new(query.moves, &request);
+        let query = Query {
+            exclude: &[],
+            literal: false,
+            most_calls: 1,
+            ..query.clone()
+        };
+        let shown = self
+            .kept
+            .iter()
+            .filter(|kept| kept.kind == tool)
+            .filter_map(|kept| self.show(kept, &query, &request, &live))
+            .max_by(|a, b| a.score.total_cmp(&b.score))?;
+        match shown.reply {
+            Reply::Calls(calls) => calls.into_iter().next(),
+            Reply::Ask(_) | Reply::Answer(_) => None,
+        }
+    }
+
+    fn show(
+        &self,
+        kept: &Kept,
+        query: &Query<'_>,
+        request: &Grams,
+        live: &Live<'_>,
+    ) -> Option<Shown> {
+        let example = &kept.example;
+        let calls = example.calls();
+        if calls.len() > query.most_calls
+            || calls.iter().any(|call| !live.legal(&call.tool))
+            || query.exclude.contains(&kept.id)
+            || (!query.may_ask && matches!(example.reply, Reply::Ask(_)))
+        {
+            return None;
+        }
+        let filled = live.fill(example, query.fill, query.seed)?;
+        if let (false, Reply::Calls(calls)) = (query.literal, &filled.reply)
+            && !calls.iter().all(|call| live.possible(call))
+        {
+            return None;
+        }
+        let mut score =
+            self.weights.cosine(&kept.grams, request, &filled.named) + FIT_WEIGHT * filled.fit;
+        if score < LEAST {
+            return None;
+        }
+        if example.source == Source::Learned {
+            score += LEARNED;
+        }
+        if let Some((failure, tool)) = query.failure {
+            if example.failure == Some(failure) {
+                score += SAME_FAILURE;
+            }
+            if tool.is_some_and(|tool| calls.iter().any(|call| call.tool == tool)) {
+                score += SAME_TOOL;
+            }
+        }
+        Some(Shown {
+            id: kept.id.clone(),
+            request: filled.request,
+            reply: filled.reply,
+            score,
+        })
+    }
+}
+
+/// The files that ship.
+pub(super) const SEEDS: [(&str, &str); 4] = [
+    ("home.en.jsonl", include_str!("../../fewshot/home.en.jsonl")),
+    ("home.ru.jsonl", include_str!("../../fewshot/home.ru.jsonl")),
+    ("home.zh.jsonl", include_str!("../../fewshot/home.zh.jsonl")),
+    (
+        "assistant.jsonl",
+        include_str!("../../fewshot/assistant.jsonl"),
+    ),
+];
+
+fn kind_of(reply: &Reply) -> String {
+    match reply {
+        Reply::Calls(calls) => {
+            let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+            tools.join("+")
+        }
+        Reply::Ask(_) => "ask".into(),
+        Reply::Answer(_) => "answer".into(),
+    }
+}
+
+fn is_talk(kind: &str) -> bool {
+    matches!(kind, "ask" | "answer")
+}
+
+/// The text with each hole a blank.
+fn without_holes(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for hole in super::example::holes_of(text) {
+        plain = plain.replace(&format!("{{{hole}}}"), " ");
+    }
+    plain
+}

@@ -1,0 +1,192 @@
+//! Answers that claim an effect although no call had one.
+//!
+//! A small model likes to say "I've turned off the light" without having done anything. The check
+//! is a plain heuristic over claim words, in English, Russian and Chinese; an answer in another
+//! language is never flagged. It errs on the side of silence: "the door is locked" reports a
+//! state and is not flagged; "I locked the door", "it has been locked", "done" are. A passive
+//! claim ("has been locked", "已锁") is also what one says after reading a state, so it counts only
+//! where no call succeeded at all.
+
+use super::state::Task;
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+/// Why an answer is not to be believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flag {
+    /// What is wrong with it.
+    pub reason: FlagReason,
+    /// The words that gave it away.
+    pub words: String,
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlagReason {
+    /// It claims an effect, and no call that changes anything succeeded.
+    ClaimsEffect,
+}
+
+impl std::fmt::Display for Flag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.reason {
+            FlagReason::ClaimsEffect => write!(
+                f,
+                "the answer says {:?}, but no call changed anything",
+                self.words
+            ),
+        }
+    }
+}
+
+/// Participles of effects, in English.
+macro_rules! english {
+    () => {
+        "turned|switched|set|dimmed|brightened|raised|lowered|locked|unlocked|opened|closed|shut|\
+         sent|emailed|mailed|started|stopped|changed|adjusted|activated|deactivated|enabled|\
+         disabled|deleted|created|saved|booked|scheduled|updated|moved|completed|finished|done"
+    };
+}
+
+/// Claims made by who did it.
+static ACTIVE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let english = concat!(
+        r"\b(?:i|we)(?:['’]ve| have| did| just| already| now)*(?: just| already| now)? (?:",
+        english!(),
+        r")\b|(?:^|[.!,;:]\s*)(?:ok(?:ay)?,? |sure,? |successfully )*(?:",
+        english!(),
+        r")\b"
+    );
+    // The past tense agrees with gender and number: -л, -ла, -ло, -ли.
+    let russian = r"\b(?:включил|выключил|отключил|открыл|закрыл|запер|отпер|заблокировал|разблокировал|установил|поставил|отправил|послал|сделал|изменил|приглушил|погасил|зажёг|зажег|запустил|остановил)(?:а|и|о)?\b|\b(?:готово|сделано)\b";
+    let chinese = r"(?:我|已|已经|帮您|帮你|为您|为你)[^。，,.]{0,12}?(?:打开|开启|关闭|关掉|关上|锁上|锁好|解锁|设置|调|发送|完成)[^。，,.]{0,12}?了|(?:打开|开启|关闭|关掉|关上|锁上|锁好|解锁|设置|设定|发送|调好|办好|搞定|做好|完成)了";
+    Regex::new(&format!("(?i){english}|{russian}|{chinese}")).ok()
+});
+
+/// Claims that could as well report a state.
+static PASSIVE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let english = concat!(
+        r"\b(?:has|have)(?: now| just| already)? been(?: successfully)? (?:",
+        english!(),
+        r")\b|\b(?:is|are) now (?:on|off|open|",
+        english!(),
+        r")\b|\b(?:was|were)(?: successfully)? (?:",
+        english!(),
+        r")\b"
+    );
+    let russian = r"\bтеперь (?:включ|выключ|открыт|закрыт|заперт|заблокирован)\p{L}*|\b(?:был[аио]?) (?:включ|выключ|открыт|закрыт|заперт|отправлен|установлен)\p{L}*";
+    let chinese = r"(?:已|已经|被)(?:打开|开启|关闭|关掉|关上|锁|解锁|设置|设为|调|发送|完成)";
+    Regex::new(&format!("(?i){english}|{russian}|{chinese}")).ok()
+});
+
+/// Flags an answer that claims an effect although no call of the task had one.
+pub fn flag_answer(answer: &str, task: &Task) -> Option<Flag> {
+    if task.effects > 0 {
+        return None;
+    }
+    let found = |pattern: &LazyLock<Option<Regex>>| {
+        let found = pattern.as_ref()?.find(answer)?;
+        Some(
+            found
+                .as_str()
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .to_owned(),
+        )
+    };
+    let words = found(&ACTIVE).or_else(|| {
+        if task.reads > 0 {
+            return None;
+        }
+        found(&PASSIVE)
+    })?;
+    Some(Flag {
+        reason: FlagReason::ClaimsEffect,
+        words,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{ActiveTask, Definition, TaskId};
+
+    fn task(reads: u32, effects: u32) -> Task {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let id = TaskId::new(now, 0);
+        let active = ActiveTask::unrecorded(
+            id,
+            "goal",
+            Definition::builtin(),
+            serde_json::Value::Null,
+            now,
+        );
+        let mut task = active.unwrap().task().clone();
+        (task.reads, task.effects) = (reads, effects);
+        task
+    }
+
+    #[test]
+    fn the_patterns_compile() {
+        assert!(ACTIVE.is_some() && PASSIVE.is_some());
+    }
+
+    #[test]
+    fn claims_without_an_effect_are_flagged() {
+        for (answer, words) in [
+            ("I've turned off the kitchen light.", "I've turned"),
+            ("I have just locked the front door", "I have just locked"),
+            ("Done! Anything else?", "Done"),
+            ("OK, turned on.", "OK, turned"),
+            ("We already sent it", "We already sent"),
+            ("Sure, done", "Sure, done"),
+            ("The light has been turned on.", "has been turned"),
+            ("The door is now locked.", "is now locked"),
+            ("The email was sent.", "was sent"),
+            ("Я включила свет на кухне.", "включила"),
+            ("Готово!", "Готово"),
+            ("Дверь теперь закрыта", "теперь закрыта"),
+            ("Письмо было отправлено.", "было отправлено"),
+            ("我已经把灯打开了。", "我已经把灯打开了"),
+            ("好的，设置好了，关闭了", "关闭了"),
+            ("门已锁", "已锁"),
+        ] {
+            let flag = flag_answer(answer, &task(0, 0));
+            let found = flag.map(|flag| flag.words);
+            assert_eq!(found.as_deref(), Some(words), "{answer}");
+            assert_eq!(flag_answer(answer, &task(0, 1)), None, "{answer}");
+        }
+    }
+
+    #[test]
+    fn reports_and_refusals_are_not() {
+        for answer in [
+            "The door is locked.",
+            "The kitchen light is on, at 60%.",
+            "There is no attic light.",
+            "You're welcome!",
+            "I can turn on the light if you like.",
+            "I cannot do that: the fan has no speed setting.",
+            "The set of tools is small.",
+            "Дверь закрыта.",
+            "Я не нашёл такой лампы.",
+            "Свет включён.",
+            "Могу включить свет.",
+            "门是锁着的。",
+            "没有这个设备。",
+            "客厅的灯开着。",
+            "",
+        ] {
+            assert_eq!(flag_answer(answer, &task(0, 0)), None, "{answer}");
+        }
+        // After a look, a passive form reports what was seen.
+        for answer in [
+            "The door has been locked.",
+            "The light is now on.",
+            "门已锁",
+        ] {
+            assert_eq!(flag_answer(answer, &task(1, 0)), None, "{answer}");
+        }
+    }
+}

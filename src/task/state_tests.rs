@@ -1,0 +1,269 @@
+//! What events make of a task.
+
+use super::definition::Definition;
+use super::event::{Event, Settlement, StepResult, StopReason};
+use super::{ActiveTask, Recovery, Status, TaskId};
+use crate::call::{Call, Effect};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+fn begin(definition: Definition) -> ActiveTask {
+    let id = TaskId::new(now(), 1);
+    ActiveTask::unrecorded(id, "goal", definition, Value::Null, now()).unwrap()
+}
+
+fn intend(
+    active: &mut ActiveTask,
+    tool: &str,
+    arguments: &Value,
+    effect: Effect,
+    idempotent: bool,
+) {
+    let intent = Event::Intent {
+        step: active.task().steps + 1,
+        call: Call {
+            tool: tool.into(),
+            arguments: arguments.as_object().unwrap().clone(),
+        },
+        effect,
+        idempotent,
+    };
+    active.record(now(), intent).unwrap();
+}
+
+fn succeed(active: &mut ActiveTask, result: Value) {
+    active
+        .outcome(now(), StepResult::Ok(result), Vec::new())
+        .unwrap();
+}
+
+fn fail(active: &mut ActiveTask, effect_unknown: bool) {
+    let result = StepResult::Error {
+        message: "no\nwater".into(),
+        effect_unknown,
+    };
+    active.outcome(now(), result, Vec::new()).unwrap();
+}
+
+#[test]
+fn the_builtin_task_acts_until_answered() {
+    let mut active = begin(Definition::builtin());
+    assert_eq!(active.task().summary(1000), "");
+    assert!(active.task().allows("anything"));
+    intend(
+        &mut active,
+        "turn_on",
+        &json!({"device": "лампа"}),
+        Effect::Change,
+        true,
+    );
+    succeed(&mut active, json!({"on": true}));
+    assert_eq!(
+        active.task().summary(1000),
+        "Known:\n- лампа: on=true\nLast step: turn_on(лампа) → on=true\n"
+    );
+    assert_eq!(active.answered(now(), "I've turned it on.").unwrap(), None);
+    let task = active.task();
+    assert_eq!(
+        (task.state.as_str(), &task.status),
+        ("done", &Status::Answered)
+    );
+    assert_eq!(task.recovery(), Recovery::Finished);
+    assert!(!task.allows("turn_on"));
+}
+
+#[test]
+fn an_answer_that_claims_too_much_is_flagged() {
+    let mut active = begin(Definition::builtin());
+    intend(
+        &mut active,
+        "turn_on",
+        &json!({"device": "a"}),
+        Effect::Change,
+        true,
+    );
+    fail(&mut active, false);
+    assert_eq!(active.task().failures, 1);
+    assert_eq!(
+        active.task().last_step_text(100).unwrap(),
+        "turn_on(a) → failed: no water"
+    );
+    let flag = active
+        .answered(now(), "I have turned it on.")
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        flag.to_string(),
+        "the answer says \"I have turned\", but no call changed anything"
+    );
+}
+
+#[test]
+fn what_resuming_does() {
+    type Prepare = fn(&mut ActiveTask);
+    let read: Prepare = |t| intend(t, "get", &json!({}), Effect::Read, false);
+    let safe: Prepare = |t| intend(t, "set", &json!({}), Effect::Change, true);
+    let send: Prepare = |t| intend(t, "send", &json!({}), Effect::Risk, false);
+    let killed: Prepare = |t| {
+        intend(t, "send", &json!({}), Effect::Risk, false);
+        fail(t, true);
+    };
+    let settled: Prepare = |t| {
+        intend(t, "send", &json!({}), Effect::Risk, false);
+        let how = Settlement::Happened;
+        t.record(now(), Event::Settled { step: 1, how }).unwrap();
+        assert_eq!(t.task().effects, 1);
+    };
+    let asked: Prepare = |t| {
+        let question = "which?".into();
+        t.record(now(), Event::Asked { question }).unwrap();
+    };
+    let stopped: Prepare = |t| {
+        let reason = StopReason::Cancelled;
+        t.record(now(), Event::Stopped { reason }).unwrap();
+    };
+    let repeated: Prepare = |t| {
+        let reason = StopReason::Repeated;
+        t.record(now(), Event::Stopped { reason }).unwrap();
+    };
+    let cases: [(&str, Prepare, &str); 9] = [
+        ("fresh", |_| (), "continue"),
+        ("read", read, "repeat get"),
+        ("safe", safe, "repeat set"),
+        ("send", send, "decide send"),
+        ("killed", killed, "decide send"),
+        ("settled", settled, "continue"),
+        ("asked", asked, "reply which?"),
+        ("stopped", stopped, "continue"),
+        ("repeated", repeated, "finished"),
+    ];
+    for (name, prepare, expected) in cases {
+        let mut active = begin(Definition::builtin());
+        prepare(&mut active);
+        let found = match active.task().recovery() {
+            Recovery::Finished => "finished".into(),
+            Recovery::Continue => "continue".into(),
+            Recovery::Reply(question) => format!("reply {question}"),
+            Recovery::Repeat(pending) => format!("repeat {}", pending.call.tool),
+            Recovery::Decide(pending) => format!("decide {}", pending.call.tool),
+        };
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_reply_reaches_the_summary() {
+    let mut active = begin(Definition::builtin());
+    let question = "Which lamp?".to_owned();
+    active.record(now(), Event::Asked { question }).unwrap();
+    assert_eq!(active.task().status, Status::Asked("Which lamp?".into()));
+    let text = "the red\none".to_owned();
+    active.record(now(), Event::Replied { text }).unwrap();
+    assert_eq!(active.task().shown_status(false), Status::Interrupted);
+    assert_eq!(
+        active.task().summary(1000),
+        "Asked: Which lamp?\nReply: the red one\n"
+    );
+}
+
+#[test]
+fn a_definition_leads_and_binds() {
+    let definition: Definition = toml::from_str(
+        r#"
+        name = "book a flight"
+        start = "search"
+        [state.search]
+        tools = ["search"]
+        remember = [{ tool = "search", pointer = "/flights", fact = "flights to {city}" },
+                    { pointer = "/flights", fact = "flights" }]
+        go = [{ on = "success", to = "choose" }]
+        [state.choose]
+        tools = ["book"]
+        bind = [{ tool = "book", argument = "flight", fact = "flights", pointer = "/id" }]
+        go = [{ on = "success", to = "end" }, { on = "failure", to = "search" }]
+        [state.end]
+        end = true
+        "#,
+    )
+    .unwrap();
+    definition.check().unwrap();
+    let mut active = begin(definition);
+    assert!(active.task().allows("search") && !active.task().allows("book"));
+    intend(
+        &mut active,
+        "search",
+        &json!({"city": "Омск"}),
+        Effect::Read,
+        true,
+    );
+    succeed(
+        &mut active,
+        json!({"flights": [{"id": 7}, {"id": 9}, {"id": 7}, {"no": 1}]}),
+    );
+    let task = active.task();
+    assert_eq!(task.state, "choose");
+    assert!(task.facts.get("flights to Омск").is_some());
+    assert_eq!(task.bound("book", "flight"), Some(vec![json!(7), json!(9)]));
+    assert_eq!(task.bound("book", "seat"), None);
+    intend(
+        &mut active,
+        "book",
+        &json!({"flight": 7}),
+        Effect::Risk,
+        false,
+    );
+    fail(&mut active, false);
+    assert_eq!(
+        (active.task().state.as_str(), active.task().failures),
+        ("search", 1)
+    );
+    intend(
+        &mut active,
+        "search",
+        &json!({"city": "Омск"}),
+        Effect::Read,
+        true,
+    );
+    succeed(&mut active, json!({"flights": [{"id": 3}]}));
+    intend(
+        &mut active,
+        "book",
+        &json!({"flight": 3}),
+        Effect::Risk,
+        false,
+    );
+    succeed(&mut active, json!("ok"));
+    let task = active.task();
+    assert_eq!(
+        (task.status.clone(), task.reads, task.effects),
+        (Status::Answered, 2, 1)
+    );
+}
+
+#[test]
+fn a_long_result_is_cut_and_the_summary_stays_short() {
+    let mut active = begin(Definition::builtin());
+    for number in 0..60 {
+        let path = format!("file {number}");
+        intend(
+            &mut active,
+            "read",
+            &json!({"path": path}),
+            Effect::Read,
+            true,
+        );
+        succeed(&mut active, json!("длинный текст ".repeat(20_000)));
+    }
+    for limit in [200, 1000, 4000] {
+        let length = active.task().summary(limit).len();
+        assert!(length <= limit + 200, "{limit}: {length}");
+    }
+    let Some(StepResult::Ok(kept)) = &active.task().last.as_ref().unwrap().result else {
+        panic!("no result");
+    };
+    assert_eq!(kept["cut"], true);
+}

@@ -1,0 +1,117 @@
+//! Tools that a user declares in a TOML file: a schema, and a program that gets the arguments as
+//! JSON on standard input. Nobody needs Rust to add one.
+//!
+//! `file` reads the declarations, `process` runs programs within limits, and the tool itself is
+//! here.
+
+mod file;
+mod process;
+
+pub use file::{CommandError, Declaration, Live, load};
+pub use process::{ProcessError, Program};
+
+use super::text::sanitised;
+use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
+use crate::tool::{Outcome, Tool, ToolError};
+use serde_json::{Value, json};
+
+/// A declared tool.
+#[derive(Debug)]
+pub struct CommandTool {
+    declaration: Declaration,
+}
+
+impl CommandTool {
+    /// The tool of a declaration.
+    pub fn new(declaration: Declaration) -> Self {
+        Self { declaration }
+    }
+}
+
+/// The tools declared in the file at `path`.
+///
+/// # Errors
+/// As [`load`].
+pub fn tools(path: &std::path::Path) -> Result<Vec<Box<dyn Tool>>, CommandError> {
+    Ok(load(path)?
+        .into_iter()
+        .map(|declaration| Box::new(CommandTool::new(declaration)) as Box<dyn Tool>)
+        .collect())
+}
+
+impl Tool for CommandTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.declaration.spec
+    }
+
+    fn domains(&self) -> Result<Domains, ToolError> {
+        let mut domains = Domains::new();
+        for (argument, live) in &self.declaration.domains {
+            let values = match live {
+                Live::Values(values) => values.clone(),
+                Live::Program(program) => listed(program, argument).map_err(|message| {
+                    ToolError::new(format!("{}: {message}", self.declaration.spec.name))
+                })?,
+            };
+            domains.insert(argument.clone(), values);
+        }
+        Ok(domains)
+    }
+
+    fn run(&mut self, call: &CheckedCall) -> Result<Outcome, ToolError> {
+        let spec = &self.declaration.spec;
+        let arguments = Value::Object(call.call().arguments.clone()).to_string();
+        let output = self
+            .declaration
+            .program
+            .run(arguments.as_bytes())
+            .map_err(|error| ToolError {
+                effect_unknown: error.effect_unknown() && spec.effect != Effect::Read,
+                message: format!("{}: {error}", spec.name),
+            })?;
+        let changes = match spec.effect {
+            Effect::Read => Vec::new(),
+            Effect::Change | Effect::Risk => vec![format!("{} ran", spec.name)],
+        };
+        Ok(Outcome {
+            result: result_of(&output),
+            changes,
+        })
+    }
+}
+
+/// JSON as it is, any other text as `{"text": …}`.
+fn result_of(output: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(output);
+    let text = text.trim();
+    serde_json::from_str(text).unwrap_or_else(|_| json!({ "text": sanitised(text, usize::MAX) }))
+}
+
+/// The live values that a program lists: a JSON array, or a value a line.
+fn listed(program: &Program, argument: &str) -> Result<Vec<Value>, String> {
+    let output = program.run(b"").map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output);
+    let mut values: Vec<Value> = match serde_json::from_str(text.trim()) {
+        Ok(Value::Array(values)) => values,
+        _ => text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(Value::from)
+            .collect(),
+    };
+    if values.len() > MOST_VALUES {
+        return Err(format!(
+            "more than {MOST_VALUES} values are listed for {argument}"
+        ));
+    }
+    let mut seen = std::collections::HashSet::new();
+    values.retain(|value| seen.insert(value.to_string()));
+    Ok(values)
+}
+
+/// Values that a program may list for one argument.
+const MOST_VALUES: usize = 10_000;
+
+#[cfg(test)]
+mod tests;

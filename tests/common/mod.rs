@@ -1,0 +1,24 @@
+//! What the tests that need a model share.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::path::PathBuf;
+
+/// A BPE vocabulary of 49,152 tokens, ChatML template.
+pub const SMOLLM2: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+/// A SentencePiece vocabulary of 262,144 tokens, sliding-window attention, no template.
+pub const GEMMA: &str = "gemma-3-270m-q4_k_m.gguf";
+
+/// The path of a model file, or `None` with the reason on standard error: the test is skipped.
+pub fn model_file(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("models")
+        .join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!(
+        "skipped: {} is missing (snaffle model pull)",
+        path.display()
+    );
+    None
+}
