@@ -87,14 +87,14 @@ fn maskbench() {
         eprintln!("skipped: set SNAFFLE_MASKBENCH to all, or to the name of a data set");
         return;
     };
-    let Some(folder) = data("maskbench") else { return };
+    let Some(folder) = data("maskbench") else {
+        return;
+    };
     let verbose = std::env::var_os("SNAFFLE_VERBOSE").is_some();
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            wanted == "all" || path.file_stem().is_some_and(|stem| *stem == *wanted)
-        })
+        .filter(|path| wanted == "all" || path.file_stem().is_some_and(|stem| *stem == *wanted))
         .collect();
     files.sort();
     let mut total = Tally::default();
@@ -152,7 +152,10 @@ fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
             if !accepted {
                 false_rejection = true;
                 if verbose {
-                    println!("WRONGLY REJECTED {id} {}", text.chars().take(300).collect::<String>());
+                    println!(
+                        "WRONGLY REJECTED {id} {}",
+                        text.chars().take(300).collect::<String>()
+                    );
                 }
             }
         } else {
@@ -229,60 +232,207 @@ fn print(name: &str, tally: &mut Tally) {
 #[test]
 fn table() {
     let cases = [
-        (json!({}), vec!["1", "\"a\"", "[1, {\"a\": null}]", "{}"], vec!["", "tru"]),
-        (json!({"type": "string"}), vec!["\"\"", "\"é\\n\""], vec!["1", "\"\n\"", "\"\\ud800\""]),
-        (json!({"type": "string", "minLength": 2, "maxLength": 3}), vec!["\"ab\"", "\"日本語\""], vec!["\"a\"", "\"abcd\""]),
-        (json!({"type": "string", "pattern": "^a+$"}), vec!["\"a\"", "\"aaa\""], vec!["\"\"", "\"ab\"", "\"ba\""]),
-        (json!({"type": "string", "pattern": "b"}), vec!["\"b\"", "\"abc\"", "\"\\nb\""], vec!["\"\"", "\"ac\""]),
-        (json!({"type": "string", "pattern": "^(a|bc)*$", "maxLength": 3}), vec!["\"\"", "\"abc\""], vec!["\"abcbc\"", "\"b\""]),
-        (json!({"type": "string", "pattern": "^(?!ab)a"}), vec!["\"a\"", "\"acb\""], vec!["\"ab\"", "\"b\""]),
-        (json!({"type": "integer", "minimum": 5, "maximum": 123}), vec!["5", "9", "10", "99", "100", "123"], vec!["4", "124", "05", "1000", "-6"]),
-        (json!({"type": "integer", "minimum": -20, "exclusiveMaximum": 3}), vec!["-20", "-9", "0", "2"], vec!["-21", "3", "-0"]),
-        (json!({"type": "integer", "multipleOf": 7}), vec!["0", "7", "-14", "700"], vec!["8", "1"]),
-        (json!({"type": "number", "minimum": 0, "maximum": 1}), vec!["0", "1", "0.5", "1.0", "0.001", "1e-05"], vec!["1.01", "-0.1", "2"]),
-        (json!({"type": "number", "exclusiveMinimum": 1.25, "maximum": 1.5}), vec!["1.26", "1.251", "1.5", "1.50"], vec!["1.25", "1.2", "1.51", "1", "2"]),
-        (json!({"type": "number", "multipleOf": 0.01}), vec!["1", "1.5", "1.25"], vec!["1.255"]),
-        (json!({"enum": [1, "a", null, [1, 2], {"b": true}]}), vec!["1", "\"a\"", "null", "[1, 2]", "{\"b\": true}"], vec!["2", "[1]", "{}"]),
-        (json!({"type": ["boolean", "null"]}), vec!["true", "null"], vec!["1"]),
-        (json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}), vec!["[1]", "[1, 2]"], vec!["[]", "[1, 2, 3]", "[true]"]),
-        (json!({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": false}), vec!["[]", "[1]", "[1, 2]"], vec!["[2]", "[1, 2, 3]"]),
-        (json!({"type": "array", "contains": {"const": 1}}), vec!["[1]", "[2, 1, 3]"], vec!["[]", "[2]"]),
-        (json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {}}, "required": ["b"], "additionalProperties": false}),
-            vec!["{\"b\": 1}", "{\"a\": 1, \"b\": 2}", "{\"b\": 1, \"c\": []}"], vec!["{}", "{\"a\": 1}", "{\"b\": 1, \"d\": 1}"]),
-        (json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "null"}}}),
-            vec!["{}", "{\"a\": 1}", "{\"c\": null}", "{\"a\": 1, \"c\": null}", "{\"ab\": \"x\"}", "{\"b\": 1, \"\": 2, \"bb\": 3}"],
-            vec!["{\"a\": \"x\"}", "{\"a\": 1, }", "{, \"a\": 1}", "{\"z\": 1, \"a\": \"x\"}"]),
-        (json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}),
-            vec!["{}", "{\"x-a\": \"b\"}"], vec!["{\"y\": 1}", "{\"x-a\": 1}"]),
-        (json!({"type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": false}),
-            vec!["{\"a\": 1}", "{\"a\": 1, \"c\": 1}"], vec!["{}", "{\"a\": 1, \"b\": 1, \"c\": 1}"]),
-        (json!({"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}), vec!["{\"ab\": 1}"], vec!["{\"A\": 1}"]),
-        (json!({"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 2}), vec!["{}", "{\"a\": 1, \"b\": 2}"], vec!["{\"a\": 1, \"b\": 2, \"c\": 3}"]),
-        (json!({"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "additionalProperties": false}}, "$ref": "#/$defs/node"}),
-            vec!["{}", "{\"next\": {\"next\": {}}}"], vec!["{\"next\": 1}"]),
-        (json!({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
-            vec!["{\"a\": 1, \"b\": \"\"}"], vec!["{\"a\": 1}", "{\"a\": 1, \"b\": 1}"]),
-        (json!({"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}], "properties": {"a": {}, "b": {}}}),
-            vec!["{\"a\": 1}", "{\"b\": 1}"], vec!["{}", "{\"a\": 1, \"b\": 1}"]),
-        (json!({"type": "string", "not": {"enum": ["a", "bc"]}}), vec!["\"\"", "\"b\"", "\"bcd\"", "\"é\""], vec!["\"a\"", "\"bc\""]),
-        (json!({"type": "object", "properties": {"k": {"enum": ["x", "y"]}, "v": {}}, "required": ["k"], "if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["v"]}}),
-            vec!["{\"k\": \"x\", \"v\": 1}", "{\"k\": \"y\"}"], vec!["{\"k\": \"x\"}"]),
-        (json!({"type": "string", "format": "date"}), vec!["\"2024-02-29\""], vec!["\"2023-02-29\"", "\"2023-13-01\""]),
-        (json!({"type": "string", "format": "uri"}), vec!["\"http://a.b/c?d#e\"", "\"urn:x:y\""], vec!["\"a b\"", "\"//a\""]),
-        (json!({"type": "string", "format": "ipv6"}), vec!["\"::1\"", "\"fe80::1:2\"", "\"1:2:3:4:5:6:7:8\""], vec!["\"1:2\"", "\":::\""]),
+        (
+            json!({}),
+            vec!["1", "\"a\"", "[1, {\"a\": null}]", "{}"],
+            vec!["", "tru"],
+        ),
+        (
+            json!({"type": "string"}),
+            vec!["\"\"", "\"é\\n\""],
+            vec!["1", "\"\n\"", "\"\\ud800\""],
+        ),
+        (
+            json!({"type": "string", "minLength": 2, "maxLength": 3}),
+            vec!["\"ab\"", "\"日本語\""],
+            vec!["\"a\"", "\"abcd\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^a+$"}),
+            vec!["\"a\"", "\"aaa\""],
+            vec!["\"\"", "\"ab\"", "\"ba\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "b"}),
+            vec!["\"b\"", "\"abc\"", "\"\\nb\""],
+            vec!["\"\"", "\"ac\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^(a|bc)*$", "maxLength": 3}),
+            vec!["\"\"", "\"abc\""],
+            vec!["\"abcbc\"", "\"b\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^(?!ab)a"}),
+            vec!["\"a\"", "\"acb\""],
+            vec!["\"ab\"", "\"b\""],
+        ),
+        (
+            json!({"type": "integer", "minimum": 5, "maximum": 123}),
+            vec!["5", "9", "10", "99", "100", "123"],
+            vec!["4", "124", "05", "1000", "-6"],
+        ),
+        (
+            json!({"type": "integer", "minimum": -20, "exclusiveMaximum": 3}),
+            vec!["-20", "-9", "0", "2"],
+            vec!["-21", "3", "-0"],
+        ),
+        (
+            json!({"type": "integer", "multipleOf": 7}),
+            vec!["0", "7", "-14", "700"],
+            vec!["8", "1"],
+        ),
+        (
+            json!({"type": "number", "minimum": 0, "maximum": 1}),
+            vec!["0", "1", "0.5", "1.0", "0.001", "1e-05"],
+            vec!["1.01", "-0.1", "2"],
+        ),
+        (
+            json!({"type": "number", "exclusiveMinimum": 1.25, "maximum": 1.5}),
+            vec!["1.26", "1.251", "1.5", "1.50"],
+            vec!["1.25", "1.2", "1.51", "1", "2"],
+        ),
+        (
+            json!({"type": "number", "multipleOf": 0.01}),
+            vec!["1", "1.5", "1.25"],
+            vec!["1.255"],
+        ),
+        (
+            json!({"enum": [1, "a", null, [1, 2], {"b": true}]}),
+            vec!["1", "\"a\"", "null", "[1, 2]", "{\"b\": true}"],
+            vec!["2", "[1]", "{}"],
+        ),
+        (
+            json!({"type": ["boolean", "null"]}),
+            vec!["true", "null"],
+            vec!["1"],
+        ),
+        (
+            json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}),
+            vec!["[1]", "[1, 2]"],
+            vec!["[]", "[1, 2, 3]", "[true]"],
+        ),
+        (
+            json!({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": false}),
+            vec!["[]", "[1]", "[1, 2]"],
+            vec!["[2]", "[1, 2, 3]"],
+        ),
+        (
+            json!({"type": "array", "contains": {"const": 1}}),
+            vec!["[1]", "[2, 1, 3]"],
+            vec!["[]", "[2]"],
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {}}, "required": ["b"], "additionalProperties": false}),
+            vec![
+                "{\"b\": 1}",
+                "{\"a\": 1, \"b\": 2}",
+                "{\"b\": 1, \"c\": []}",
+            ],
+            vec!["{}", "{\"a\": 1}", "{\"b\": 1, \"d\": 1}"],
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "null"}}}),
+            vec![
+                "{}",
+                "{\"a\": 1}",
+                "{\"c\": null}",
+                "{\"a\": 1, \"c\": null}",
+                "{\"ab\": \"x\"}",
+                "{\"b\": 1, \"\": 2, \"bb\": 3}",
+            ],
+            vec![
+                "{\"a\": \"x\"}",
+                "{\"a\": 1, }",
+                "{, \"a\": 1}",
+                "{\"z\": 1, \"a\": \"x\"}",
+            ],
+        ),
+        (
+            json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}),
+            vec!["{}", "{\"x-a\": \"b\"}"],
+            vec!["{\"y\": 1}", "{\"x-a\": 1}"],
+        ),
+        (
+            json!({"type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": false}),
+            vec!["{\"a\": 1}", "{\"a\": 1, \"c\": 1}"],
+            vec!["{}", "{\"a\": 1, \"b\": 1, \"c\": 1}"],
+        ),
+        (
+            json!({"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}),
+            vec!["{\"ab\": 1}"],
+            vec!["{\"A\": 1}"],
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 2}),
+            vec!["{}", "{\"a\": 1, \"b\": 2}"],
+            vec!["{\"a\": 1, \"b\": 2, \"c\": 3}"],
+        ),
+        (
+            json!({"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "additionalProperties": false}}, "$ref": "#/$defs/node"}),
+            vec!["{}", "{\"next\": {\"next\": {}}}"],
+            vec!["{\"next\": 1}"],
+        ),
+        (
+            json!({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
+            vec!["{\"a\": 1, \"b\": \"\"}"],
+            vec!["{\"a\": 1}", "{\"a\": 1, \"b\": 1}"],
+        ),
+        (
+            json!({"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}], "properties": {"a": {}, "b": {}}}),
+            vec!["{\"a\": 1}", "{\"b\": 1}"],
+            vec!["{}", "{\"a\": 1, \"b\": 1}"],
+        ),
+        (
+            json!({"type": "string", "not": {"enum": ["a", "bc"]}}),
+            vec!["\"\"", "\"b\"", "\"bcd\"", "\"é\""],
+            vec!["\"a\"", "\"bc\""],
+        ),
+        (
+            json!({"type": "object", "properties": {"k": {"enum": ["x", "y"]}, "v": {}}, "required": ["k"], "if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["v"]}}),
+            vec!["{\"k\": \"x\", \"v\": 1}", "{\"k\": \"y\"}"],
+            vec!["{\"k\": \"x\"}"],
+        ),
+        (
+            json!({"type": "string", "format": "date"}),
+            vec!["\"2024-02-29\""],
+            vec!["\"2023-02-29\"", "\"2023-13-01\""],
+        ),
+        (
+            json!({"type": "string", "format": "uri"}),
+            vec!["\"http://a.b/c?d#e\"", "\"urn:x:y\""],
+            vec!["\"a b\"", "\"//a\""],
+        ),
+        (
+            json!({"type": "string", "format": "ipv6"}),
+            vec!["\"::1\"", "\"fe80::1:2\"", "\"1:2:3:4:5:6:7:8\""],
+            vec!["\"1:2\"", "\":::\""],
+        ),
     ];
     for (schema, good, bad) in cases {
         let compiled = compile(&schema, &SchemaOptions::default()).unwrap();
         assert!(
-            compiled.coverage.checked().all(|c| c.keyword == "minProperties" || c.keyword == "maxProperties"),
-            "{schema}: {:?}", compiled.coverage
+            compiled
+                .coverage
+                .checked()
+                .all(|c| c.keyword == "minProperties" || c.keyword == "maxProperties"),
+            "{schema}: {:?}",
+            compiled.coverage
         );
         let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
         for text in good {
-            assert!(recogniser.accepts(text), "{schema} must accept {text}\n{}", compiled.grammar);
+            assert!(
+                recogniser.accepts(text),
+                "{schema} must accept {text}\n{}",
+                compiled.grammar
+            );
         }
         for text in bad {
-            assert!(!recogniser.accepts(text), "{schema} must reject {text}\n{}", compiled.grammar);
+            assert!(
+                !recogniser.accepts(text),
+                "{schema} must reject {text}\n{}",
+                compiled.grammar
+            );
         }
     }
 }
