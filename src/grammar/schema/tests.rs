@@ -1,0 +1,438 @@
+//! The compiler against a validator, the official suite and schemas from the wild.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::grammar::automaton::{Automaton, DEAD_STATE};
+use crate::grammar::limits::Limits as EngineLimits;
+use crate::grammar::lower::{AllBytes, lower};
+
+/// Matches texts without a vocabulary.
+struct Recogniser(Automaton);
+
+impl Recogniser {
+    fn new(grammar: &Grammar) -> Result<Self, String> {
+        let limits = EngineLimits::default();
+        let program = lower(grammar, &AllBytes, &limits).map_err(|error| error.to_string())?;
+        Automaton::new(program, 64, &limits)
+            .map(Self)
+            .map_err(|error| error.to_string())
+    }
+
+    fn accepts(&mut self, text: &str) -> bool {
+        let mut state = self.0.start();
+        for byte in text.bytes() {
+            state = self.0.step(state, byte).unwrap();
+            if state == DEAD_STATE {
+                return false;
+            }
+        }
+        self.0.accepts(state)
+    }
+}
+
+/// As models write JSON: a space after commas and colons.
+fn spaced(value: &Value) -> String {
+    match literal(value, &SchemaOptions::default()) {
+        Expr::Literal(text) => text,
+        other => panic!("a literal is one text, not {other:?}"),
+    }
+}
+
+fn data(folder: &str) -> Option<PathBuf> {
+    let base = std::env::var_os("SNAFFLE_TEST_DATA")
+        .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let path = base.join(folder);
+    if path.exists() {
+        Some(path)
+    } else {
+        eprintln!("skipped: {} is absent", path.display());
+        None
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    schemas: usize,
+    refused: BTreeMap<&'static str, usize>,
+    perfect: usize,
+    with_both: usize,
+    perfect_with_both: usize,
+    valid: usize,
+    valid_accepted: usize,
+    schemas_with_false_rejection: usize,
+    invalid: usize,
+    invalid_rejected: usize,
+    unreported: usize,
+    times: Vec<Duration>,
+}
+
+fn reason(error: &SchemaError) -> &'static str {
+    match error {
+        SchemaError::Malformed { .. } => "malformed",
+        SchemaError::Unsatisfiable { .. } => "unsatisfiable",
+        SchemaError::ExternalReference { .. } => "external",
+        SchemaError::Limit { .. } => "limit",
+    }
+}
+
+/// Prints the figures of all data sets; `SNAFFLE_MASKBENCH` names one of them, or `all`.
+#[test]
+fn maskbench() {
+    let Ok(wanted) = std::env::var("SNAFFLE_MASKBENCH") else {
+        eprintln!("skipped: set SNAFFLE_MASKBENCH to all, or to the name of a data set");
+        return;
+    };
+    let Some(folder) = data("maskbench") else {
+        return;
+    };
+    let verbose = std::env::var_os("SNAFFLE_VERBOSE").is_some();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| wanted == "all" || path.file_stem().is_some_and(|stem| *stem == *wanted))
+        .collect();
+    files.sort();
+    let mut total = Tally::default();
+    for file in files {
+        let mut tally = Tally::default();
+        for line in std::fs::read_to_string(&file).unwrap().lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            measure(&case, &mut tally, verbose);
+        }
+        print(&file.file_stem().unwrap().to_string_lossy(), &mut tally);
+        total.absorb(tally);
+    }
+    print("all", &mut total);
+}
+
+fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
+    let id = case["id"].as_str().unwrap();
+    let tests = case["tests"].as_array().unwrap();
+    tally.schemas += 1;
+    let both = tests.iter().any(|t| t["valid"] == json!(true))
+        && tests.iter().any(|t| t["valid"] == json!(false));
+    tally.with_both += usize::from(both);
+    let start = Instant::now();
+    let compiled = compile(&case["schema"], &SchemaOptions::default());
+    let time = start.elapsed();
+    tally.times.push(time);
+    if time > Duration::from_millis(500) {
+        println!("SLOW {id} {time:?}");
+    }
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            *tally.refused.entry(reason(&error)).or_default() += 1;
+            if verbose {
+                println!("REFUSED {id} {error}");
+            }
+            return;
+        }
+    };
+    let mut recogniser = match Recogniser::new(&compiled.grammar) {
+        Ok(recogniser) => recogniser,
+        Err(error) => {
+            *tally.refused.entry("engine").or_default() += 1;
+            println!("ENGINE {id} {error}");
+            return;
+        }
+    };
+    let (mut false_rejection, mut false_acceptance) = (false, false);
+    for test in tests {
+        let text = spaced(&test["data"]);
+        let accepted = recogniser.accepts(&text);
+        if test["valid"] == json!(true) {
+            tally.valid += 1;
+            tally.valid_accepted += usize::from(accepted);
+            if !accepted {
+                false_rejection = true;
+                if verbose {
+                    println!(
+                        "WRONGLY REJECTED {id} {}",
+                        text.chars().take(300).collect::<String>()
+                    );
+                }
+            }
+        } else {
+            tally.invalid += 1;
+            tally.invalid_rejected += usize::from(!accepted);
+            if accepted {
+                false_acceptance = true;
+                let checked: Vec<String> = compiled
+                    .coverage
+                    .checked()
+                    .map(|entry| format!("{}{}", entry.pointer, entry.keyword))
+                    .collect();
+                tally.unreported += usize::from(checked.is_empty());
+                if verbose {
+                    println!(
+                        "WRONGLY ACCEPTED {id} {} {:?}",
+                        text.chars().take(300).collect::<String>(),
+                        &checked[..checked.len().min(4)]
+                    );
+                }
+            }
+        }
+    }
+    tally.schemas_with_false_rejection += usize::from(false_rejection);
+    if !false_rejection && !false_acceptance {
+        tally.perfect += 1;
+        tally.perfect_with_both += usize::from(both);
+    }
+}
+
+impl Tally {
+    fn absorb(&mut self, other: Tally) {
+        self.schemas += other.schemas;
+        for (reason, count) in other.refused {
+            *self.refused.entry(reason).or_default() += count;
+        }
+        self.perfect += other.perfect;
+        self.with_both += other.with_both;
+        self.perfect_with_both += other.perfect_with_both;
+        self.valid += other.valid;
+        self.valid_accepted += other.valid_accepted;
+        self.schemas_with_false_rejection += other.schemas_with_false_rejection;
+        self.invalid += other.invalid;
+        self.invalid_rejected += other.invalid_rejected;
+        self.unreported += other.unreported;
+        self.times.extend(other.times);
+    }
+}
+
+fn print(name: &str, tally: &mut Tally) {
+    tally.times.sort_unstable();
+    let at = |part: usize| tally.times[(tally.times.len() - 1) * part / 100];
+    println!(
+        "{name:16} {} schemas, perfect {} ({:.1}%), of {} with both {:.1}%, refused {:?}, valid {}/{}, in {} schemas rejected wrongly, invalid {}/{} ({} unreported), p50 {:?} p99 {:?} max {:?}",
+        tally.schemas,
+        tally.perfect,
+        tally.perfect as f64 * 100.0 / tally.schemas as f64,
+        tally.with_both,
+        tally.perfect_with_both as f64 * 100.0 / tally.with_both.max(1) as f64,
+        tally.refused,
+        tally.valid_accepted,
+        tally.valid,
+        tally.schemas_with_false_rejection,
+        tally.invalid_rejected,
+        tally.invalid,
+        tally.unreported,
+        at(50),
+        at(99),
+        at(100),
+    );
+}
+
+/// Schema, texts that match, texts that do not.
+#[test]
+fn table() {
+    let cases = [
+        (
+            json!({}),
+            vec!["1", "\"a\"", "[1, {\"a\": null}]", "{}"],
+            vec!["", "tru"],
+        ),
+        (
+            json!({"type": "string"}),
+            vec!["\"\"", "\"é\\n\""],
+            vec!["1", "\"\n\"", "\"\\ud800\""],
+        ),
+        (
+            json!({"type": "string", "minLength": 2, "maxLength": 3}),
+            vec!["\"ab\"", "\"日本語\""],
+            vec!["\"a\"", "\"abcd\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^a+$"}),
+            vec!["\"a\"", "\"aaa\""],
+            vec!["\"\"", "\"ab\"", "\"ba\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "b"}),
+            vec!["\"b\"", "\"abc\"", "\"\\nb\""],
+            vec!["\"\"", "\"ac\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^(a|bc)*$", "maxLength": 3}),
+            vec!["\"\"", "\"abc\""],
+            vec!["\"abcbc\"", "\"b\""],
+        ),
+        (
+            json!({"type": "string", "pattern": "^(?!ab)a"}),
+            vec!["\"a\"", "\"acb\""],
+            vec!["\"ab\"", "\"b\""],
+        ),
+        (
+            json!({"type": "integer", "minimum": 5, "maximum": 123}),
+            vec!["5", "9", "10", "99", "100", "123"],
+            vec!["4", "124", "05", "1000", "-6"],
+        ),
+        (
+            json!({"type": "integer", "minimum": -20, "exclusiveMaximum": 3}),
+            vec!["-20", "-9", "0", "2"],
+            vec!["-21", "3", "-0"],
+        ),
+        (
+            json!({"type": "integer", "multipleOf": 7}),
+            vec!["0", "7", "-14", "700"],
+            vec!["8", "1"],
+        ),
+        (
+            json!({"type": "number", "minimum": 0, "maximum": 1}),
+            vec!["0", "1", "0.5", "1.0", "0.001", "1e-05"],
+            vec!["1.01", "-0.1", "2"],
+        ),
+        (
+            json!({"type": "number", "exclusiveMinimum": 1.25, "maximum": 1.5}),
+            vec!["1.26", "1.251", "1.5", "1.50"],
+            vec!["1.25", "1.2", "1.51", "1", "2"],
+        ),
+        (
+            json!({"type": "number", "multipleOf": 0.01}),
+            vec!["1", "1.5", "1.25"],
+            vec!["1.255"],
+        ),
+        (
+            json!({"enum": [1, "a", null, [1, 2], {"b": true}]}),
+            vec!["1", "\"a\"", "null", "[1, 2]", "{\"b\": true}"],
+            vec!["2", "[1]", "{}"],
+        ),
+        (
+            json!({"type": ["boolean", "null"]}),
+            vec!["true", "null"],
+            vec!["1"],
+        ),
+        (
+            json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}),
+            vec!["[1]", "[1, 2]"],
+            vec!["[]", "[1, 2, 3]", "[true]"],
+        ),
+        (
+            json!({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": false}),
+            vec!["[]", "[1]", "[1, 2]"],
+            vec!["[2]", "[1, 2, 3]"],
+        ),
+        (
+            json!({"type": "array", "contains": {"const": 1}}),
+            vec!["[1]", "[2, 1, 3]"],
+            vec!["[]", "[2]"],
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {}}, "required": ["b"], "additionalProperties": false}),
+            vec![
+                "{\"b\": 1}",
+                "{\"a\": 1, \"b\": 2}",
+                "{\"b\": 1, \"c\": []}",
+            ],
+            vec!["{}", "{\"a\": 1}", "{\"b\": 1, \"d\": 1}"],
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "null"}}}),
+            vec![
+                "{}",
+                "{\"a\": 1}",
+                "{\"c\": null}",
+                "{\"a\": 1, \"c\": null}",
+                "{\"ab\": \"x\"}",
+                "{\"b\": 1, \"\": 2, \"bb\": 3}",
+            ],
+            vec![
+                "{\"a\": \"x\"}",
+                "{\"a\": 1, }",
+                "{, \"a\": 1}",
+                "{\"z\": 1, \"a\": \"x\"}",
+            ],
+        ),
+        (
+            json!({"type": "object", "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}),
+            vec!["{}", "{\"x-a\": \"b\"}"],
+            vec!["{\"y\": 1}", "{\"x-a\": 1}"],
+        ),
+        (
+            json!({"type": "object", "minProperties": 1, "maxProperties": 2, "properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": false}),
+            vec!["{\"a\": 1}", "{\"a\": 1, \"c\": 1}"],
+            vec!["{}", "{\"a\": 1, \"b\": 1, \"c\": 1}"],
+        ),
+        (
+            json!({"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}),
+            vec!["{\"ab\": 1}"],
+            vec!["{\"A\": 1}"],
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 2}),
+            vec!["{}", "{\"a\": 1, \"b\": 2}"],
+            vec!["{\"a\": 1, \"b\": 2, \"c\": 3}"],
+        ),
+        (
+            json!({"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "additionalProperties": false}}, "$ref": "#/$defs/node"}),
+            vec!["{}", "{\"next\": {\"next\": {}}}"],
+            vec!["{\"next\": 1}"],
+        ),
+        (
+            json!({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
+            vec!["{\"a\": 1, \"b\": \"\"}"],
+            vec!["{\"a\": 1}", "{\"a\": 1, \"b\": 1}"],
+        ),
+        (
+            json!({"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}], "properties": {"a": {}, "b": {}}}),
+            vec!["{\"a\": 1}", "{\"b\": 1}"],
+            vec!["{}", "{\"a\": 1, \"b\": 1}"],
+        ),
+        (
+            json!({"type": "string", "not": {"enum": ["a", "bc"]}}),
+            vec!["\"\"", "\"b\"", "\"bcd\"", "\"é\""],
+            vec!["\"a\"", "\"bc\""],
+        ),
+        (
+            json!({"type": "object", "properties": {"k": {"enum": ["x", "y"]}, "v": {}}, "required": ["k"], "if": {"properties": {"k": {"const": "x"}}}, "then": {"required": ["v"]}}),
+            vec!["{\"k\": \"x\", \"v\": 1}", "{\"k\": \"y\"}"],
+            vec!["{\"k\": \"x\"}"],
+        ),
+        (
+            json!({"type": "string", "format": "date"}),
+            vec!["\"2024-02-29\""],
+            vec!["\"2023-02-29\"", "\"2023-13-01\""],
+        ),
+        (
+            json!({"type": "string", "format": "uri"}),
+            vec!["\"http://a.b/c?d#e\"", "\"urn:x:y\""],
+            vec!["\"a b\"", "\"//a\""],
+        ),
+        (
+            json!({"type": "string", "format": "ipv6"}),
+            vec!["\"::1\"", "\"fe80::1:2\"", "\"1:2:3:4:5:6:7:8\""],
+            vec!["\"1:2\"", "\":::\""],
+        ),
+    ];
+    for (schema, good, bad) in cases {
+        let compiled = compile(&schema, &SchemaOptions::default()).unwrap();
+        assert!(
+            compiled
+                .coverage
+                .checked()
+                .all(|c| c.keyword == "minProperties" || c.keyword == "maxProperties"),
+            "{schema}: {:?}",
+            compiled.coverage
+        );
+        let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
+        for text in good {
+            assert!(
+                recogniser.accepts(text),
+                "{schema} must accept {text}\n{}",
+                compiled.grammar
+            );
+        }
+        for text in bad {
+            assert!(
+                !recogniser.accepts(text),
+                "{schema} must reject {text}\n{}",
+                compiled.grammar
+            );
+        }
+    }
+}
