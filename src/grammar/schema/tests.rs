@@ -24,14 +24,25 @@ impl Recogniser {
     }
 
     fn accepts(&mut self, text: &str) -> bool {
+        self.matched(text).is_none()
+    }
+
+    /// How many bytes fit where not all do.
+    fn matched(&mut self, text: &str) -> Option<usize> {
         let mut state = self.0.start();
-        for byte in text.bytes() {
-            state = self.0.step(state, byte).unwrap();
+        for (at, byte) in text.bytes().enumerate() {
+            state = match self.0.step(state, byte) {
+                Ok(state) => state,
+                Err(error) => {
+                    println!("ENGINE {error}");
+                    return Some(at);
+                }
+            };
             if state == DEAD_STATE {
-                return false;
+                return Some(at);
             }
         }
-        self.0.accepts(state)
+        (!self.0.accepts(state)).then_some(text.len())
     }
 }
 
@@ -145,14 +156,23 @@ fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
     let (mut false_rejection, mut false_acceptance) = (false, false);
     for test in tests {
         let text = spaced(&test["data"]);
-        let accepted = recogniser.accepts(&text);
+        let matched = recogniser.matched(&text);
+        let accepted = matched.is_none();
         if test["valid"] == json!(true) {
             tally.valid += 1;
             tally.valid_accepted += usize::from(accepted);
             if !accepted {
                 false_rejection = true;
                 if verbose {
-                    println!("WRONGLY REJECTED {id} {}", text.chars().take(300).collect::<String>());
+                    let at = matched.unwrap_or(0);
+                    let from = text.floor_char_boundary(at.saturating_sub(80));
+                    let to = text.floor_char_boundary((at + 30).min(text.len()));
+                    let middle = text.floor_char_boundary(at);
+                    println!(
+                        "WRONGLY REJECTED {id} {} <<!>> {}",
+                        &text[from..middle],
+                        &text[middle..to]
+                    );
                 }
             }
         } else {
