@@ -24,14 +24,25 @@ impl Recogniser {
     }
 
     fn accepts(&mut self, text: &str) -> bool {
+        self.matched(text).is_none()
+    }
+
+    /// How many bytes fit where not all do.
+    fn matched(&mut self, text: &str) -> Option<usize> {
         let mut state = self.0.start();
-        for byte in text.bytes() {
-            state = self.0.step(state, byte).unwrap();
+        for (at, byte) in text.bytes().enumerate() {
+            state = match self.0.step(state, byte) {
+                Ok(state) => state,
+                Err(error) => {
+                    println!("ENGINE {error}");
+                    return Some(at);
+                }
+            };
             if state == DEAD_STATE {
-                return false;
+                return Some(at);
             }
         }
-        self.0.accepts(state)
+        (!self.0.accepts(state)).then_some(text.len())
     }
 }
 
@@ -145,16 +156,22 @@ fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
     let (mut false_rejection, mut false_acceptance) = (false, false);
     for test in tests {
         let text = spaced(&test["data"]);
-        let accepted = recogniser.accepts(&text);
+        let matched = recogniser.matched(&text);
+        let accepted = matched.is_none();
         if test["valid"] == json!(true) {
             tally.valid += 1;
             tally.valid_accepted += usize::from(accepted);
             if !accepted {
                 false_rejection = true;
                 if verbose {
+                    let at = matched.unwrap_or(0);
+                    let from = text.floor_char_boundary(at.saturating_sub(80));
+                    let to = text.floor_char_boundary((at + 30).min(text.len()));
+                    let middle = text.floor_char_boundary(at);
                     println!(
-                        "WRONGLY REJECTED {id} {}",
-                        text.chars().take(300).collect::<String>()
+                        "WRONGLY REJECTED {id} {} <<!>> {}",
+                        &text[from..middle],
+                        &text[middle..to]
                     );
                 }
             }
@@ -433,6 +450,182 @@ fn table() {
                 "{schema} must reject {text}\n{}",
                 compiled.grammar
             );
+        }
+    }
+}
+
+/// The official suite: whatever is invalid and accepted must have been reported as checked.
+#[test]
+fn official_suite() {
+    let Some(folder) = data("json-schema-test-suite") else {
+        return;
+    };
+    let verbose = std::env::var_os("SNAFFLE_VERBOSE").is_some();
+    let (mut valid, mut accepted, mut invalid, mut rejected) = (0, 0, 0, 0);
+    let mut unreported = Vec::new();
+    let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
+    for (draft, uri) in [
+        (
+            "draft2020-12",
+            "https://json-schema.org/draft/2020-12/schema",
+        ),
+        ("draft7", "http://json-schema.org/draft-07/schema#"),
+    ] {
+        for (sub, formats) in [("", false), ("optional/format", true)] {
+            let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join(draft).join(sub))
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|e| e == "json"))
+                .collect();
+            files.sort();
+            for file in files {
+                let text = std::fs::read_to_string(&file).unwrap();
+                let groups: Value = serde_json::from_str(&text).unwrap();
+                let name = format!(
+                    "{draft}/{sub}/{}",
+                    file.file_stem().unwrap().to_string_lossy()
+                );
+                for group in groups.as_array().unwrap() {
+                    let mut schema = group["schema"].clone();
+                    if let Some(members) = schema.as_object_mut() {
+                        members.entry("$schema").or_insert_with(|| json!(uri));
+                    }
+                    let options = SchemaOptions {
+                        formats,
+                        ..SchemaOptions::default()
+                    };
+                    let compiled = match compile(&schema, &options) {
+                        Ok(compiled) => compiled,
+                        Err(error) => {
+                            *refused.entry(reason(&error)).or_default() += 1;
+                            if verbose && !matches!(error, SchemaError::ExternalReference { .. }) {
+                                println!("REFUSED {name} {} {error}", group["description"]);
+                            }
+                            continue;
+                        }
+                    };
+                    let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
+                    for test in group["tests"].as_array().unwrap() {
+                        let text = spaced(&test["data"]);
+                        let fits = recogniser.accepts(&text);
+                        if test["valid"] == json!(true) {
+                            valid += 1;
+                            accepted += usize::from(fits);
+                            if verbose && !fits {
+                                println!("WRONGLY REJECTED {name} {} {text}", group["description"]);
+                            }
+                        } else {
+                            invalid += 1;
+                            rejected += usize::from(!fits);
+                            if fits && compiled.coverage.is_complete() {
+                                let unknown = compiled
+                                    .coverage
+                                    .with(Treatment::Annotation)
+                                    .any(|entry| entry.keyword == "format");
+                                if !unknown {
+                                    unreported
+                                        .push(format!("{name} {} {text}", group["description"]));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!(
+        "suite: valid {accepted}/{valid}, invalid {rejected}/{invalid}, refused {refused:?}, unreported {}",
+        unreported.len()
+    );
+    if verbose {
+        for line in &unreported {
+            println!("UNREPORTED {line}");
+        }
+    }
+    assert!(
+        accepted * 100 >= valid * 90,
+        "{accepted} of {valid} accepted"
+    );
+    assert!(
+        rejected * 100 >= invalid * 80,
+        "{rejected} of {invalid} rejected"
+    );
+}
+
+#[test]
+fn hostile_schemas_end_in_bounded_time() {
+    let mut deep = json!({});
+    for _ in 0..100_000 {
+        deep = Value::Object([("not".to_owned(), deep)].into_iter().collect());
+    }
+    let refusal = compile(&deep, &SchemaOptions::default()).unwrap_err();
+    // Dropping it would overflow the stack: that is the caller's to avoid.
+    std::mem::forget(deep);
+    assert!(matches!(refusal, SchemaError::Limit { .. }), "{refusal}");
+
+    let many: Vec<String> = (0..10_000).map(|n| format!("value {n}")).collect();
+    let branches: Vec<Value> = (0..5)
+        .map(|n| json!({"required": [format!("p{n}")]}))
+        .collect();
+    let blow_up: Vec<Value> = (0..24).map(|_| json!({"anyOf": branches})).collect();
+    let wide: serde_json::Map<String, Value> = (0..2_000)
+        .map(|n| (format!("property{n}"), json!({"type": "integer"})))
+        .collect();
+    let fine = [
+        json!({"enum": many}),
+        json!({"not": {"enum": many}, "type": "string"}),
+        json!({"type": "string", "maxLength": 1_000_000_000u64}),
+        json!({"type": "string", "pattern": "^(a|aa)*b.{1000}c.{1000}$", "maxLength": 1_000_000}),
+        json!({"type": "string", "pattern": "^((x{1000}){1000}){1000}$"}),
+        json!({"type": "string", "pattern": "(a|b)*a(a|b){40}$", "minLength": 3}),
+        json!({"allOf": blow_up}),
+        json!({"type": "object", "properties": wide}),
+        json!({"type": "object", "properties": wide, "minProperties": 3, "additionalProperties": false}),
+        json!({"type": "object", "properties": {"\"\\\u{0}": {}, "🦀": {"type": "null"}, "": {}}, "required": ["\"\\\u{0}"]}),
+        json!({"type": "integer", "minimum": -1e300, "maximum": 1e300}),
+        json!({"type": "number", "minimum": 1e-300, "maximum": 1e300}),
+    ];
+    for schema in fine {
+        let start = Instant::now();
+        let shown: String = schema.to_string().chars().take(80).collect();
+        let result = compile(&schema, &SchemaOptions::default());
+        assert!(result.is_ok(), "{shown}: {:?}", result.err());
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "{shown} took {:?}",
+            start.elapsed()
+        );
+    }
+    let refused = [
+        (json!({"$ref": "#"}), "malformed"),
+        (json!({"allOf": [{"$ref": "#"}]}), "malformed"),
+        (
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+            "malformed",
+        ),
+        (json!({"$ref": "#/nowhere"}), "malformed"),
+        (json!({"$ref": "http://example.com/x.json"}), "external"),
+        (json!(false), "unsatisfiable"),
+        (
+            json!({"type": "string", "minLength": 3, "maxLength": 2}),
+            "unsatisfiable",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}),
+            "unsatisfiable",
+        ),
+        (
+            json!({"type": "integer", "minimum": 3, "maximum": 2}),
+            "unsatisfiable",
+        ),
+        (json!({"type": "string", "pattern": "("}), "malformed"),
+        (json!({"type": "text"}), "malformed"),
+        (json!({"type": "array", "minItems": 1u64 << 40}), "limit"),
+    ];
+    for (schema, expected) in refused {
+        match compile(&schema, &SchemaOptions::default()) {
+            Ok(_) => panic!("{schema} must be refused"),
+            Err(error) => assert_eq!(reason(&error), expected, "{schema}: {error}"),
         }
     }
 }

@@ -10,8 +10,28 @@ use crate::grammar::ast::{CharClass, Expr};
 const INLINE_DEPTH: usize = 6;
 
 impl Emitter<'_, '_> {
-    /// The JSON strings of `set`.
+    /// The JSON strings of `set`; sets of some size share a rule.
     pub(super) fn string(&mut self, set: &StringSet, hint: &str) -> Expr {
+        if set.only.is_some() {
+            return self.fresh_string(set, hint);
+        }
+        if let Some(known) = self.strings.get(set) {
+            return known.clone();
+        }
+        let named = match set.patterns.as_slice() {
+            [(pattern, true)] => self.algebra.patterns.get(*pattern).name.clone(),
+            _ => None,
+        };
+        let hint = named.as_deref().unwrap_or(hint);
+        let mut expr = self.fresh_string(set, hint);
+        if super::weight(&expr) > 12 {
+            expr = self.rule(hint, expr);
+        }
+        self.strings.insert(set.clone(), expr.clone());
+        expr
+    }
+
+    fn fresh_string(&mut self, set: &StringSet, hint: &str) -> Expr {
         let options = self.algebra.options;
         if let Some(only) = &set.only {
             return Expr::alt(only.iter().map(|text| Expr::literal(json::quoted(text))));

@@ -124,6 +124,13 @@ enum Side {
     Other,
 }
 
+/// In which round each state was last seen: clearing it costs nothing.
+#[derive(Default)]
+struct Seen {
+    at: Vec<u32>,
+    round: u32,
+}
+
 impl Nfa {
     fn push(&mut self, node: Node) -> Option<u32> {
         if self.states.len() >= self.limit {
@@ -197,12 +204,13 @@ impl Nfa {
     }
 
     /// States reached without consuming, given what stands on both sides.
-    fn closure(&self, set: &[u32], before: Side, after: Side) -> Vec<u32> {
-        let mut seen = vec![false; self.states.len()];
+    fn closure(&self, set: &[u32], before: Side, after: Side, seen: &mut Seen) -> Vec<u32> {
+        seen.round += 1;
+        seen.at.resize(self.states.len(), 0);
         let mut stack: Vec<u32> = set.to_vec();
         let mut out = Vec::new();
         while let Some(state) = stack.pop() {
-            if std::mem::replace(&mut seen[state as usize], true) {
+            if std::mem::replace(&mut seen.at[state as usize], seen.round) == seen.round {
                 continue;
             }
             match &self.states[state as usize] {
@@ -270,18 +278,19 @@ impl Automaton {
         ids.insert(order[0].clone(), 0);
         let mut table = Vec::new();
         let mut accepting = Vec::new();
+        let mut seen = Seen::default();
         let mut at = 0;
         while at < order.len() {
             let (set, before) = order[at].clone();
-            let last = nfa.closure(&set, before, Side::Edge);
+            let last = nfa.closure(&set, before, Side::Edge, &mut seen);
             accepting.push(
                 last.iter()
                     .any(|&state| matches!(nfa.states[state as usize], Node::Match)),
             );
-            let other = nfa.closure(&set, before, Side::Other);
+            let other = nfa.closure(&set, before, Side::Other, &mut seen);
             let word_closure = nfa
                 .boundaries
-                .then(|| nfa.closure(&set, before, Side::Word));
+                .then(|| nfa.closure(&set, before, Side::Word, &mut seen));
             for class in 0..alphabet.classes {
                 let side = side(class);
                 let closure = match (&word_closure, side) {

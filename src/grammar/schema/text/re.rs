@@ -114,11 +114,6 @@ impl Re {
         Self::Class(CharClass::from_ranges([(c, c)]))
     }
 
-    /// The code points of `text` in order.
-    pub fn text(text: &str) -> Self {
-        Self::concat(text.chars().map(Self::char))
-    }
-
     /// One code point of these inclusive ranges.
     pub fn ranges(ranges: &[(char, char)]) -> Self {
         Self::Class(CharClass::from_ranges(ranges.iter().copied()))
