@@ -12,33 +12,77 @@ use std::time::Duration;
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The run starts or, with `resumed`, goes on.
+    /// The run starts or goes on.
     RunStarted {
+        /// The task's id.
         task: String,
+        /// What the person asked for.
         request: String,
+        /// Whether an earlier run began it.
         resumed: bool,
     },
-    /// A turn starts; turns count from 1.
-    TurnStarted { turn: usize },
-    /// The prompt is being evaluated: tokens done of those to be done.
-    Prefill { done: usize, total: usize },
+    /// A turn starts.
+    TurnStarted {
+        /// Counted from 1.
+        turn: usize,
+    },
+    /// The prompt is being evaluated.
+    Prefill {
+        /// Tokens evaluated.
+        done: usize,
+        /// Tokens to evaluate.
+        total: usize,
+    },
     /// What the model wrote, before anything is made of it.
-    Reply { text: String },
-    /// A call is about to run; with `dry` it is only shown.
-    CallStarted { call: Call, dry: bool },
-    /// A call needs a person's word; it follows whether it was given.
-    Approval { call: Call, granted: bool },
+    Reply {
+        /// The text.
+        text: String,
+    },
+    /// A call is about to run.
+    CallStarted {
+        /// The call.
+        call: Call,
+        /// Whether it is only shown.
+        dry: bool,
+    },
+    /// A person was asked about a call.
+    Approval {
+        /// The call.
+        call: Call,
+        /// What the person said.
+        granted: bool,
+    },
     /// A call ran.
-    CallFinished { call: Call, outcome: Outcome },
-    /// A call, or the reply as a whole, failed; the hint is what the model is told.
-    Failure { kind: String, hint: String },
+    CallFinished {
+        /// The call.
+        call: Call,
+        /// What it gave.
+        outcome: Outcome,
+    },
+    /// A call, or the reply as a whole, failed.
+    Failure {
+        /// The kind of failure.
+        kind: String,
+        /// What the model is told.
+        hint: String,
+    },
     /// The model asks the person something.
-    Question { text: String },
-    /// The model's final answer; `flag` says why it should not be believed.
-    Answer { text: String, flag: Option<String> },
+    Question {
+        /// The question.
+        text: String,
+    },
+    /// The model's final answer.
+    Answer {
+        /// What the person is told.
+        text: String,
+        /// Why it should not be believed, if so.
+        flag: Option<String>,
+    },
     /// The run ended.
     Stopped {
+        /// Why.
         reason: StopReason,
+        /// Figures of the run.
         figures: Figures,
     },
 }

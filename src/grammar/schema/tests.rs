@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::grammar::alphabet::AllBytes;
 use crate::grammar::automaton::{Automaton, DEAD_STATE};
 use crate::grammar::limits::Limits as EngineLimits;
-use crate::grammar::lower::{AllBytes, lower};
+use crate::grammar::lower::lower;
 
 /// Matches texts without a vocabulary.
 struct Recogniser(Automaton);

@@ -291,6 +291,7 @@ impl Automaton {
             let word_closure = nfa
                 .boundaries
                 .then(|| nfa.closure(&set, before, Side::Word, &mut seen));
+            #[expect(clippy::needless_range_loop, reason = "the class is also an operand")]
             for class in 0..alphabet.classes {
                 let side = side(class);
                 let closure = match (&word_closure, side) {

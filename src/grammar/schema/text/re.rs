@@ -292,7 +292,6 @@ fn simplify(parts: Vec<Re>) -> Re {
 }
 
 /// `re` as (what follows a leading `^`, what has none), either possibly absent.
-#[expect(clippy::type_complexity, reason = "a pair used by two functions")]
 fn split_start(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
     match re {
         Re::Start => Some((Some(Re::Empty), None)),
@@ -346,7 +345,6 @@ fn contains_start(re: &Re) -> bool {
 }
 
 /// `re` as (what precedes a trailing `$`, what has none).
-#[expect(clippy::type_complexity, reason = "a pair used by two functions")]
 fn split_end(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
     match re {
         Re::End => Some((Some(Re::Empty), None)),
