@@ -46,7 +46,24 @@ const LAYERS: [(&str, &[&str]); 13] = [
 const MAX_LINES: usize = 600;
 
 /// Files that are longer, each with the reason.
-const LONG_FILES: &[(&str, &str)] = &[];
+const LONG_FILES: &[(&str, &str)] = &[
+    (
+        "src/agent/run.rs",
+        "the loop: one state machine, read from top to bottom",
+    ),
+    (
+        "src/grammar/automaton.rs",
+        "interning and stepping share the automaton's invariants",
+    ),
+    (
+        "src/grammar/lower.rs",
+        "one pass from rules to the program, with its checks",
+    ),
+    (
+        "src/task/journal.rs",
+        "every statement that touches the database, in one place",
+    ),
+];
 
 struct Source {
     /// Relative to the repository, with `/`.
@@ -221,12 +238,16 @@ fn files_of_a_module_form_no_circle() {
             }
         }
     }
-    // Whatever cannot be removed as a leaf is on a circle or leads to one.
+    // Whatever imports nothing that is left, or is imported by nothing that is left, is on no
+    // circle.
     loop {
         let left: BTreeSet<String> = edges.keys().cloned().collect();
-        let before = edges.len();
-        edges.retain(|_, targets| targets.iter().any(|target| left.contains(target)));
-        if edges.len() == before {
+        for targets in edges.values_mut() {
+            targets.retain(|target| left.contains(target));
+        }
+        let imported: BTreeSet<String> = edges.values().flatten().cloned().collect();
+        edges.retain(|file, targets| !targets.is_empty() && imported.contains(file));
+        if edges.len() == left.len() {
             break;
         }
     }
@@ -276,7 +297,15 @@ fn files_say_what_they_are() {
 fn nothing_panics_on_purpose() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
-        for (number, line) in source.code() {
+        let lines: Vec<(usize, &str)> = source.code().collect();
+        // An item that only tests have ends where the next one of its indentation begins.
+        let mut in_test_item = false;
+        for (number, line) in lines {
+            in_test_item |= line.trim() == "#[cfg(test)]";
+            if in_test_item {
+                in_test_item = line != "    }" && line != "}";
+                continue;
+            }
             for word in [".unwrap()", "todo!(", "unimplemented!(", "dbg!("] {
                 if line.contains(word) {
                     wrong.push(format!("{}:{number}: {word}", source.path));
