@@ -45,22 +45,46 @@ const LAYERS: [(&str, &[&str]); 13] = [
 /// Lines that a file may have, its tests aside.
 const MAX_LINES: usize = 600;
 
-/// Files that are longer, each with the reason.
-const LONG_FILES: &[(&str, &str)] = &[
+/// Files that may be longer: up to how many lines, and the reason.
+const LONG_FILES: &[(&str, usize, &str)] = &[
     (
         "src/agent/run.rs",
+        800,
         "the loop: one state machine, read from top to bottom",
     ),
     (
         "src/grammar/automaton.rs",
+        850,
         "interning and stepping share the automaton's invariants",
     ),
     (
         "src/grammar/lower.rs",
+        850,
         "one pass from rules to the program, with its checks",
     ),
     (
+        "src/grammar/schema/algebra.rs",
+        1000,
+        "the intersection of every pair of keywords",
+    ),
+    (
+        "src/grammar/schema/emit/numbers.rs",
+        700,
+        "one construction: intervals of decimals",
+    ),
+    (
+        "src/grammar/schema/parse.rs",
+        1000,
+        "one keyword after another of two drafts",
+    ),
+    (
+        "src/grammar/schema/text/automaton.rs",
+        700,
+        "one automaton and its operations",
+    ),
+    (
         "src/task/journal.rs",
+        700,
         "every statement that touches the database, in one place",
     ),
 ];
@@ -268,14 +292,10 @@ fn files_are_of_bearable_size() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
         let lines = source.body().lines().count();
-        let listed = LONG_FILES.iter().any(|(path, _)| *path == source.path);
-        if lines > MAX_LINES && !listed {
-            wrong.push(format!(
-                "{}: {lines} lines, at most {MAX_LINES}",
-                source.path
-            ));
-        } else if listed && lines <= MAX_LINES {
-            wrong.push(format!("{}: need not be listed any more", source.path));
+        let listed = LONG_FILES.iter().find(|(path, ..)| *path == source.path);
+        let most = listed.map_or(MAX_LINES, |(_, most, _)| *most);
+        if lines > most {
+            wrong.push(format!("{}: {lines} lines, at most {most}", source.path));
         }
     }
     fail_if_any("long files (look for the second thing in them)", &wrong);
