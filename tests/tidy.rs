@@ -45,8 +45,49 @@ const LAYERS: [(&str, &[&str]); 13] = [
 /// Lines that a file may have, its tests aside.
 const MAX_LINES: usize = 600;
 
-/// Files that are longer, each with the reason.
-const LONG_FILES: &[(&str, &str)] = &[];
+/// Files that may be longer: up to how many lines, and the reason.
+const LONG_FILES: &[(&str, usize, &str)] = &[
+    (
+        "src/agent/run.rs",
+        800,
+        "the loop: one state machine, read from top to bottom",
+    ),
+    (
+        "src/grammar/automaton.rs",
+        850,
+        "interning and stepping share the automaton's invariants",
+    ),
+    (
+        "src/grammar/lower.rs",
+        850,
+        "one pass from rules to the program, with its checks",
+    ),
+    (
+        "src/grammar/schema/algebra.rs",
+        1000,
+        "the intersection of every pair of keywords",
+    ),
+    (
+        "src/grammar/schema/emit/numbers.rs",
+        700,
+        "one construction: intervals of decimals",
+    ),
+    (
+        "src/grammar/schema/parse.rs",
+        1000,
+        "one keyword after another of two drafts",
+    ),
+    (
+        "src/grammar/schema/text/automaton.rs",
+        700,
+        "one automaton and its operations",
+    ),
+    (
+        "src/task/journal.rs",
+        700,
+        "every statement that touches the database, in one place",
+    ),
+];
 
 struct Source {
     /// Relative to the repository, with `/`.
@@ -221,12 +262,16 @@ fn files_of_a_module_form_no_circle() {
             }
         }
     }
-    // Whatever cannot be removed as a leaf is on a circle or leads to one.
+    // Whatever imports nothing that is left, or is imported by nothing that is left, is on no
+    // circle.
     loop {
         let left: BTreeSet<String> = edges.keys().cloned().collect();
-        let before = edges.len();
-        edges.retain(|_, targets| targets.iter().any(|target| left.contains(target)));
-        if edges.len() == before {
+        for targets in edges.values_mut() {
+            targets.retain(|target| left.contains(target));
+        }
+        let imported: BTreeSet<String> = edges.values().flatten().cloned().collect();
+        edges.retain(|file, targets| !targets.is_empty() && imported.contains(file));
+        if edges.len() == left.len() {
             break;
         }
     }
@@ -247,14 +292,10 @@ fn files_are_of_bearable_size() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
         let lines = source.body().lines().count();
-        let listed = LONG_FILES.iter().any(|(path, _)| *path == source.path);
-        if lines > MAX_LINES && !listed {
-            wrong.push(format!(
-                "{}: {lines} lines, at most {MAX_LINES}",
-                source.path
-            ));
-        } else if listed && lines <= MAX_LINES {
-            wrong.push(format!("{}: need not be listed any more", source.path));
+        let listed = LONG_FILES.iter().find(|(path, ..)| *path == source.path);
+        let most = listed.map_or(MAX_LINES, |(_, most, _)| *most);
+        if lines > most {
+            wrong.push(format!("{}: {lines} lines, at most {most}", source.path));
         }
     }
     fail_if_any("long files (look for the second thing in them)", &wrong);
@@ -276,7 +317,15 @@ fn files_say_what_they_are() {
 fn nothing_panics_on_purpose() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
-        for (number, line) in source.code() {
+        let lines: Vec<(usize, &str)> = source.code().collect();
+        // An item that only tests have ends where the next one of its indentation begins.
+        let mut in_test_item = false;
+        for (number, line) in lines {
+            in_test_item |= line.trim() == "#[cfg(test)]";
+            if in_test_item {
+                in_test_item = line != "    }" && line != "}";
+                continue;
+            }
             for word in [".unwrap()", "todo!(", "unimplemented!(", "dbg!("] {
                 if line.contains(word) {
                     wrong.push(format!("{}:{number}: {word}", source.path));

@@ -15,17 +15,19 @@ use super::interrupt::Interrupts;
 use super::person::Asker;
 use super::settings::Settings;
 use super::style::{NAME, paint};
+use super::terminal::Terminal;
 use super::view::{Style, View};
 use super::world::{self, HouseLock};
 use crate::agent::{Agent, FromPool, StopReason, SystemClock};
 use crate::model::{Cancel, Generator, Message, Prompt, Role};
-use crate::task::{ActiveTask, Definition, Journal, JournalError, TaskError, TaskId};
+use crate::task::{ActiveTask, Definition, Journal, TaskError, TaskId};
 use crate::tool::Registry;
 use crate::trace::{JsonLines, Null, Retention, Trace, TraceSettings};
+use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Stdout, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -66,7 +68,9 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
     let interrupts = Interrupts::install()?;
     let mut run = Runner::open(context, settings, args.yes, Value::Null)?;
     let mut active = ActiveTask::resume(&journal, &id, Timestamp::now())?;
-    run.work(context, &mut active, &interrupts.begin())
+    let cancel = interrupts.begin();
+    let view = run.view(&context.terminal, &cancel);
+    run.work(context, &mut active, view, &cancel)
 }
 
 /// Requests line by line, until the input ends.
@@ -160,8 +164,22 @@ impl Runner {
     ) -> Result<Exit, Failure> {
         self.check_length(request)?;
         let definition = world::definition(&self.settings, &self.registry, request)?;
-        let mut task = self.begin(request, definition)?;
-        self.work(context, &mut task, cancel)
+        let now = Timestamp::now();
+        let id = TaskId::new(now, rand::random());
+        let mut view = self.view(&context.terminal, cancel);
+        view.announce(id.as_str(), request)?;
+        let mut task = self.begin(id, request, definition, now)?;
+        self.work(context, &mut task, view, cancel)
+    }
+
+    fn view(&self, terminal: &Terminal, cancel: &Cancel) -> View<AutoStream<Stdout>> {
+        let style = match (terminal.json, terminal.quiet) {
+            (true, _) => Style::Json,
+            (_, true) => Style::Quiet,
+            _ => Style::Session,
+        };
+        let out = terminal.second_out();
+        View::new(out, style, cancel.clone(), self.progress.clone())
     }
 
     /// A request that can never fit is refused before anything is recorded.
@@ -187,48 +205,35 @@ impl Runner {
         Ok(())
     }
 
-    fn begin(&self, request: &str, definition: Definition) -> Result<ActiveTask, Failure> {
+    fn begin(
+        &self,
+        id: TaskId,
+        request: &str,
+        definition: Definition,
+        now: Timestamp,
+    ) -> Result<ActiveTask, Failure> {
         let record = self.record.clone();
         if self.settings.dry_run {
-            let now = Timestamp::now();
-            let id = TaskId::new(now, rand::random());
             return Ok(ActiveTask::unrecorded(
                 id, request, definition, record, now,
             )?);
         }
         let journal = Journal::open(&self.settings.journal)?;
-        loop {
-            let now = Timestamp::now();
-            let id = TaskId::new(now, rand::random());
-            let (definition, record) = (definition.clone(), record.clone());
-            match ActiveTask::create(&journal, id, request, definition, record, now) {
-                // Another run began in the same second with the same random part.
-                Err(TaskError::Journal(JournalError::Exists { .. })) => {}
-                begun => return Ok(begun?),
-            }
-        }
+        Ok(ActiveTask::create(
+            &journal, id, request, definition, record, now,
+        )?)
     }
 
     fn work(
         &mut self,
         context: &mut Context,
         task: &mut ActiveTask,
+        mut view: View<AutoStream<Stdout>>,
         cancel: &Cancel,
     ) -> Result<Exit, Failure> {
         let terminal = &context.terminal;
-        let style = match (terminal.json, terminal.quiet) {
-            (true, _) => Style::Json,
-            (_, true) => Style::Quiet,
-            _ => Style::Session,
-        };
         let id = task.task().id.to_string();
         let mut trace = self.trace(&id)?;
-        let mut view = View::new(
-            terminal.second_out(),
-            style,
-            cancel.clone(),
-            self.progress.clone(),
-        );
         let present = terminal.can_ask() && !terminal.json;
         let (input, output) = (io::stdin().lock(), terminal.second_err());
         let mut person = Asker::new(input, output, present, self.progress.clone());

@@ -35,6 +35,7 @@ pub struct View<W: Write> {
     progress: ProgressBar,
     /// The turn whose number has not been shown yet.
     turn: Option<usize>,
+    announced: bool,
     failure: Option<io::Error>,
 }
 
@@ -56,7 +57,26 @@ impl<W: Write> View<W> {
             cancel,
             progress,
             turn: None,
+            announced: false,
             failure: None,
+        }
+    }
+
+    /// Shows what is about to be begun, before anything is recorded: where that cannot be written,
+    /// nothing should be begun.
+    ///
+    /// # Errors
+    /// Where the stream fails.
+    pub fn announce(&mut self, task: &str, request: &str) -> io::Result<()> {
+        self.event(&Event::RunStarted {
+            task: task.to_owned(),
+            request: request.to_owned(),
+            resumed: false,
+        });
+        self.announced = true;
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 
@@ -73,6 +93,7 @@ impl<W: Write> View<W> {
     }
 
     /// What the view was written to.
+    #[cfg(test)]
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -203,7 +224,8 @@ impl<W: Write> View<W> {
 
 impl<W: Write> Observer for View<W> {
     fn event(&mut self, event: &Event) {
-        if self.failure.is_some() {
+        let told = self.announced && matches!(event, Event::RunStarted { .. });
+        if told || self.failure.is_some() {
             return;
         }
         if !matches!(event, Event::Prefill { .. }) {

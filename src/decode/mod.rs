@@ -10,11 +10,13 @@
 mod closing;
 mod forced;
 mod generator;
+mod hook;
 mod run;
 mod sampler;
 mod softmax;
 
-pub use generator::{ProgressHook, SessionGenerator, TokenEvent, TokenHook};
+pub use generator::SessionGenerator;
+pub use hook::{ProgressHook, TokenEvent, TokenHook};
 
 #[cfg(test)]
 mod tests;

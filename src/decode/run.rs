@@ -2,7 +2,7 @@
 
 use super::closing;
 use super::forced::{ForcedError, Speller};
-use super::generator::TokenEvent;
+use super::hook::TokenEvent;
 use super::sampler::{Allowed, Choice, Sampler};
 use crate::mask::Matcher;
 use crate::model::generator::{Cancel, GenerateError, Stop};

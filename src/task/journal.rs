@@ -14,14 +14,12 @@ use super::chain::{self, Damage, Position, Row};
 use super::event::{Entry, Event};
 use super::head::{self, Head, HeadFile, LockError};
 use super::id::TaskId;
+use super::journal_error::BUSY_SECONDS;
 pub use super::journal_error::JournalError;
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How long a write waits for other processes, in seconds.
-pub(super) const BUSY_SECONDS: u64 = 10;
 
 /// Longest event, in bytes of its encoding.
 pub const EVENT_LIMIT: usize = 1024 * 1024;

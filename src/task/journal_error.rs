@@ -6,6 +6,9 @@ use rusqlite::ErrorCode;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How long a write waits for other processes, in seconds.
+pub(super) const BUSY_SECONDS: u64 = 10;
+
 /// Why the journal could not do what was asked. Nothing was recorded where one is returned,
 /// except for [`HeadNotSynced`](Self::HeadNotSynced).
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +149,7 @@ impl JournalError {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy {
                 path,
-                seconds: super::journal::BUSY_SECONDS,
+                seconds: BUSY_SECONDS,
             },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, reason },
             Some(ErrorCode::NotADatabase) => Self::NotAJournal {

@@ -1,0 +1,331 @@
+//! The program as a person meets it: help, settings, and every kind of bad input with its one
+//! line and its exit code. No test here needs a model; those are in `cli_model.rs`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program in `folder`, with nothing of this machine's settings.
+fn snaffle(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_snaffle"));
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", folder)
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::null())
+        .args(arguments);
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    snaffle(folder, arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The exit code and both streams, with the folder's name taken out.
+fn outcome(folder: &Path, output: &Output) -> (i32, String, String) {
+    let hide = |bytes: &[u8]| text(bytes).replace(&*folder.to_string_lossy(), "FOLDER");
+    (
+        output.status.code().unwrap_or(-1),
+        hide(&output.stdout),
+        hide(&output.stderr),
+    )
+}
+
+#[test]
+fn help_reads_well() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, arguments) in [
+        ("help", &["-h"][..]),
+        ("help_run", &["run", "-h"]),
+        ("help_long_run", &["run", "--help"]),
+        ("help_generate", &["generate", "-h"]),
+        ("help_model_pull", &["model", "pull", "-h"]),
+        ("help_bench_home", &["bench", "home", "-h"]),
+    ] {
+        let (code, out, err) = outcome(folder.path(), &run(folder.path(), arguments));
+        assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+        insta::assert_snapshot!(name, out);
+    }
+}
+
+#[test]
+fn the_long_help_ends_with_the_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, out, _) = outcome(folder.path(), &run(folder.path(), &["--help"]));
+    assert!(out.trim_end().ends_with(&snaffle::cli::exit::Exit::help()));
+}
+
+#[test]
+fn settings_say_where_they_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "max_turns = 3\nhouse = \"h.toml\"\n\n[policy]\nunlock = \"deny\"\n";
+    fs::write(folder.path().join("snaffle.toml"), file).unwrap();
+    let output = snaffle(
+        folder.path(),
+        &["config", "show", "--changed", "--seed", "7"],
+    )
+    .env("SNAFFLE_TOP_P", "0.5")
+    .output()
+    .unwrap();
+    let (code, out, err) = outcome(folder.path(), &output);
+    assert_eq!((code, err.as_str()), (0, ""));
+    insta::assert_snapshot!("config_show", out);
+}
+
+#[test]
+fn json_is_one_object_a_line_on_success_and_on_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, _) = outcome(
+        folder.path(),
+        &run(folder.path(), &["--json", "config", "show"]),
+    );
+    assert_eq!(code, 0);
+    for line in out.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(value["name"].is_string());
+    }
+    let (code, out, err) = outcome(folder.path(), &run(folder.path(), &["--json", "run", " "]));
+    assert_eq!((code, out.as_str()), (5, ""));
+    let value: serde_json::Value = serde_json::from_str(&err).unwrap();
+    assert_eq!(value["error"]["kind"], "input");
+}
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = |arguments: &[&str]| text(&run(folder.path(), arguments).stdout);
+    assert!(!shown(&["config", "show"]).contains('\u{1b}'), "piped");
+    let coloured = ["--color", "always", "config", "show"];
+    assert!(shown(&coloured).contains('\u{1b}'));
+    assert!(!shown(&["--color", "never", "config", "show"]).contains('\u{1b}'));
+}
+
+#[test]
+fn completions_are_written_for_every_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, out, _) = outcome(folder.path(), &run(folder.path(), &["completions", shell]));
+        assert_eq!(code, 0);
+        assert!(out.contains("dry-run"), "{shell}");
+    }
+}
+
+/// A command line and what it must come to: the code, and what the first line on standard error
+/// says.
+struct Bad {
+    arguments: &'static [&'static str],
+    code: i32,
+    says: &'static str,
+}
+
+const fn bad(arguments: &'static [&'static str], code: i32, says: &'static str) -> Bad {
+    Bad {
+        arguments,
+        code,
+        says,
+    }
+}
+
+/// Files that the cases below name.
+const FILES: [(&str, &str); 13] = [
+    ("bad.gbnf", "root ::= \"yes | \"no\"\n"),
+    ("left.gbnf", "root ::= a\na ::= a \"x\" | \"y\"\n"),
+    ("rootless.gbnf", "start ::= \"a\"\n"),
+    (
+        "kind.toml",
+        "name = \"H\"\n[[area]]\nid = \"hall\"\n\n[[device]]\nid = \"lamp\"\nkind = \"toaster\"\narea = \"hall\"\nstate = { on = false }\n",
+    ),
+    (
+        "twice.toml",
+        "name = \"H\"\n[[area]]\nid = \"hall\"\n\n[[device]]\nid = \"lamp\"\nkind = \"switch\"\narea = \"hall\"\nstate = { on = false }\n\n[[device]]\nid = \"lamp\"\nkind = \"switch\"\narea = \"hall\"\nstate = { on = false }\n",
+    ),
+    (
+        "good.toml",
+        "name = \"H\"\n[[area]]\nid = \"hall\"\n\n[[device]]\nid = \"lamp\"\nkind = \"switch\"\narea = \"hall\"\nstate = { on = false }\n",
+    ),
+    (
+        "schema.toml",
+        "[[tool]]\nname = \"t\"\ndescription = \"d\"\nprogram = [\"sh\"]\n[tool.parameters]\ntype = 7\n",
+    ),
+    (
+        "program.toml",
+        "[[tool]]\nname = \"t\"\ndescription = \"d\"\nprogram = [\"no-such-program-here\"]\n[tool.parameters]\ntype = \"object\"\n",
+    ),
+    ("unknown.toml", "model = \"a\"\ntempature = 1\n"),
+    ("not.gguf", "hello, this is no model at all"),
+    ("empty.gguf", ""),
+    ("examples.jsonl", "{\"request\": 1}\n"),
+    ("words.json", "not json"),
+];
+
+const BAD: &[Bad] = &[
+    bad(&["frobnicate"], 2, "unrecognized subcommand"),
+    bad(&["run"], 2, "required arguments"),
+    bad(&["run", "--top-p", "2", "x"], 3, "--top-p is 2"),
+    bad(
+        &["run", "--config", "unknown.toml", "x"],
+        3,
+        "unknown.toml:2: there is no setting \"tempature\"",
+    ),
+    bad(&["run", "--config", "none.toml", "x"], 3, "none.toml"),
+    bad(
+        &["run", "--policy", "unlock=perhaps", "x"],
+        3,
+        "it wants allow, ask or deny",
+    ),
+    bad(
+        &[
+            "run",
+            "--policy",
+            "@nothing=deny",
+            "--house",
+            "good.toml",
+            "x",
+        ],
+        3,
+        "@nothing",
+    ),
+    bad(
+        &["run", "--assistant=false", "x"],
+        3,
+        "there is no tool to act with",
+    ),
+    bad(&["run", ""], 5, "the request is empty"),
+    bad(&["run", " \t "], 5, "the request is empty"),
+    bad(&["run", "-"], 5, "the request is empty"),
+    bad(&["run", "--house", "none.toml", "x"], 5, "none.toml"),
+    bad(&["run", "--house", "kind.toml", "x"], 5, "kind.toml:7:"),
+    bad(&["run", "--house", "twice.toml", "x"], 5, "twice.toml:12:"),
+    bad(&["run", "--tools", "schema.toml", "x"], 5, "schema.toml:"),
+    bad(
+        &["run", "--tools", "program.toml", "x"],
+        5,
+        "no-such-program-here",
+    ),
+    bad(
+        &["run", "--examples", "examples.jsonl", "x"],
+        5,
+        "examples.jsonl",
+    ),
+    bad(&["run", "x"], 4, "the model smollm2-135m is not there yet"),
+    bad(
+        &["run", "--model", "smolm2-135m", "x"],
+        4,
+        "no model \"smolm2-135m\"",
+    ),
+    bad(
+        &["run", "--model", "./none.gguf", "x"],
+        4,
+        "no model file ./none.gguf",
+    ),
+    bad(&["run", "--model", "not.gguf", "x"], 4, "not a GGUF file"),
+    bad(
+        &["run", "--model", "empty.gguf", "x"],
+        4,
+        "the file is empty",
+    ),
+    bad(
+        &["model", "pull", "nothing-like-it"],
+        4,
+        "the manifest has no model",
+    ),
+    bad(&["model", "info", "not.gguf"], 4, "not a GGUF file"),
+    bad(&["model", "verify", "smollm2-135m"], 4, "is not there"),
+    bad(&["grammar", "check", "bad.gbnf"], 5, "bad.gbnf: line 1"),
+    bad(&["grammar", "check", "left.gbnf"], 5, "left"),
+    bad(&["grammar", "check", "rootless.gbnf"], 5, "root"),
+    bad(
+        &["grammar", "check", "none.gbnf"],
+        5,
+        "none.gbnf: No such file",
+    ),
+    bad(&["grammar", "check", "."], 5, "is a folder"),
+    bad(&["grammar", "compile", "words.json"], 5, "not JSON"),
+    bad(&["generate", "--grammar", "left.gbnf", "x"], 5, "left"),
+    bad(&["generate", ""], 5, "the request is empty"),
+    bad(&["task", "show", "1"], 8, "journal"),
+    bad(&["trace", "show", "1"], 5, "there is no trace \"1\""),
+    bad(&["bench", "home", "--suite", "words.json"], 5, "words.json"),
+];
+
+#[test]
+fn bad_input_gets_one_line_and_a_code_of_its_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in FILES {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let mut wrong = Vec::new();
+    for case in BAD {
+        let (code, out, err) = outcome(folder.path(), &run(folder.path(), case.arguments));
+        let right = code == case.code
+            && out.is_empty()
+            && err.starts_with("error: ")
+            && err.contains(case.says)
+            // One line, perhaps an excerpt with its caret or clap's usage; never a backtrace.
+            && err.lines().count() <= 6;
+        if !right {
+            wrong.push(format!(
+                "{:?}: code {code}, not {}, {err}{out}",
+                case.arguments, case.code
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let journal = folder.path().join(".snaffle/journal.sqlite");
+    assert!(!journal.exists(), "bad input must not touch the journal");
+}
+
+#[test]
+fn a_hundred_thousand_parentheses_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = format!(
+        "root ::= {}\"a\"{}\n",
+        "(".repeat(100_000),
+        ")".repeat(100_000)
+    );
+    fs::write(folder.path().join("deep.gbnf"), deep).unwrap();
+    let (code, _, err) = outcome(
+        folder.path(),
+        &run(folder.path(), &["grammar", "check", "deep.gbnf"]),
+    );
+    assert_eq!(code, 5, "{err}");
+    assert!(err.starts_with("error: deep.gbnf"), "{err}");
+    assert!(err.len() < 1000, "{} bytes", err.len());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_leaves_is_no_error_to_talk_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = snaffle(folder.path(), &["config", "explain"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let (code, _, err) = outcome(folder.path(), &output);
+    // Where the program was faster than the reader, there was nothing to notice.
+    assert!(matches!(code, 0 | 141), "{code}");
+    assert_eq!(err, "");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = snaffle(folder.path(), &["config", "explain"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let (code, _, err) = outcome(folder.path(), &output);
+    assert_eq!(code, 8);
+    assert!(err.starts_with("error: No space left on device"), "{err}");
+}
