@@ -1,5 +1,9 @@
 //! The grammar engine against a slow interpreter and against brute force.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a failing helper fails its test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing helper fails its test"
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
 use crate::model::generator::{
     GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
-use crate::model::prompt::{Format, Prompt};
 use crate::model::session::{Evaluated, Session, SessionError};
+use crate::model::{Format, Prompt};
 use crate::vocab::TokenId;
 use std::path::Path;
 use std::sync::Arc;
