@@ -1,4 +1,5 @@
 //! The grammar engine against a slow interpreter and against brute force.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
