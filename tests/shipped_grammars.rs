@@ -87,7 +87,7 @@ fn shipped_grammars_match_what_they_say() {
     let lexicon = Arc::new(Lexicon::new(Arc::new(vocabulary)));
     let store = Arc::new(MaskStore::default());
     let limits = Limits::default();
-    let mut shipped: Vec<String> = std::fs::read_dir("grammars")
+    let mut shipped: Vec<String> = fs_err::read_dir("grammars")
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
@@ -97,7 +97,7 @@ fn shipped_grammars_match_what_they_say() {
     tested.sort_unstable();
     assert_eq!(shipped, tested, "every grammar is tested");
     for (name, right, wrong) in CASES {
-        let text = std::fs::read_to_string(format!("grammars/{name}.gbnf")).unwrap();
+        let text = fs_err::read_to_string(format!("grammars/{name}.gbnf")).unwrap();
         let parsed = gbnf::parse(&text, &limits).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(parsed.warnings.is_empty(), "{name}: {:?}", parsed.warnings);
         let printed = gbnf::parse(&parsed.grammar.to_string(), &limits).unwrap();
