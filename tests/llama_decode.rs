@@ -1,9 +1,10 @@
 //! Constrained generations of real models.
 #![cfg(feature = "llama")]
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 
-use common::{GEMMA, SMOLLM2, model_file};
+use common::{GEMMA, SMOLLM2, alone, model_file};
 use snaffle::decode::{SessionGenerator, TokenEvent};
 use snaffle::grammar::{Grammar, Limits, gbnf};
 use snaffle::mask::{Lexicon, MaskStore, Matcher};
@@ -155,6 +156,7 @@ item ::= "red" | "reddish" | "re" "d"? "-" [a-zа-я]{1,4} | "кот" | "кот�
 
 #[test]
 fn texts_match_with_and_without_jump_ahead() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(mut bench) = bench(name) else {
             continue;
@@ -188,13 +190,14 @@ fn texts_match_with_and_without_jump_ahead() {
                         let kind = bench.vocabulary.token(token).unwrap().kind;
                         assert_ne!(kind, TokenKind::Control);
                     }
-                    eprintln!("{name} jump={jump_ahead} {:?} {}", said.stats, said.text);
                     said.text
                 });
-                // Another way of evaluating rounds otherwise, and a sampled choice may then fall
-                // otherwise; mostly it does not.
-                all += 1;
-                same += usize::from(texts[0] == texts[1]);
+                // Without jump-ahead the model may also choose how forced text is cut into
+                // tokens, and then reads something else; mostly it does not.
+                if temperature == 0.0 {
+                    all += 1;
+                    same += usize::from(texts[0] == texts[1]);
+                }
             }
         }
         eprintln!("{name}: {same} of {all} the same without jump-ahead");
@@ -204,12 +207,13 @@ fn texts_match_with_and_without_jump_ahead() {
 
 #[test]
 fn a_call_costs_few_choices_and_a_second_turn_little_prefill() {
+    let _alone = alone();
     let Some(mut bench) = bench(SMOLLM2) else {
         return;
     };
     let grammar = grammar(CALL);
     let first = bench.write("Turn on the kitchen light", &grammar, GREEDY);
-    assert!(first.stats.chosen * 3 < first.stats.forced, "{:?}", first);
+    assert!(first.stats.chosen * 3 < first.stats.forced, "{first:?}");
     assert_eq!(first.stats.prompt_reused, 0);
     let second = bench.write("Switch on the light in the kitchen", &grammar, GREEDY);
     assert!(second.stats.prompt_reused > 2 * second.stats.prompt_evaluated);
@@ -222,6 +226,7 @@ fn a_call_costs_few_choices_and_a_second_turn_little_prefill() {
 
 #[test]
 fn near_the_budget_an_answer_is_closed() {
+    let _alone = alone();
     let Some(mut bench) = bench(SMOLLM2) else {
         return;
     };

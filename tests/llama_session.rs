@@ -1,10 +1,11 @@
 //! Sessions over real models: what is evaluated again, and that every way back gives the logits
 //! that evaluating from the start gives.
 #![cfg(feature = "llama")]
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
 
-use common::{GEMMA, SMOLLM2, model_file};
+use common::{GEMMA, SMOLLM2, alone, model_file};
 use snaffle::model::llama::{LlamaModel, LlamaSession, LlamaSettings};
 use snaffle::model::session::{Evaluated, Session, SessionError};
 use snaffle::vocab::{TokenId, TokenKind};
@@ -52,7 +53,6 @@ fn assert_close(left: &[f32], right: &[f32]) {
     let spread = mean(&mut left.iter().map(|l| (l - center).powi(2))).sqrt();
     let shift = mean(&mut left.iter().zip(right).map(|(l, r)| l - r));
     let error = mean(&mut left.iter().zip(right).map(|(l, r)| (l - r - shift).powi(2))).sqrt();
-    eprintln!("ratio {}", error / spread);
     assert!(
         error < 0.05 * spread,
         "logits differ by {error}, their spread is {spread}"
@@ -61,6 +61,7 @@ fn assert_close(left: &[f32], right: &[f32]) {
 
 #[test]
 fn only_the_difference_is_evaluated() {
+    let _alone = alone();
     let Some(model) = open(SMOLLM2, settings()) else {
         return;
     };
@@ -100,6 +101,7 @@ fn only_the_difference_is_evaluated() {
 
 #[test]
 fn too_much_is_refused_before_anything_is_evaluated() {
+    let _alone = alone();
     let Some(model) = open(
         SMOLLM2,
         LlamaSettings {
@@ -137,6 +139,7 @@ fn too_much_is_refused_before_anything_is_evaluated() {
 
 #[test]
 fn progress_is_told_and_can_stop() {
+    let _alone = alone();
     let Some(model) = open(
         SMOLLM2,
         LlamaSettings {
@@ -171,6 +174,7 @@ fn progress_is_told_and_can_stop() {
 
 #[test]
 fn forks_are_independent() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;
@@ -194,6 +198,7 @@ fn forks_are_independent() {
 
 #[test]
 fn a_sliding_window_goes_back_by_a_checkpoint() {
+    let _alone = alone();
     let Some(model) = open(GEMMA, settings()) else {
         return;
     };
@@ -235,6 +240,7 @@ fn a_sliding_window_goes_back_by_a_checkpoint() {
 
 #[test]
 fn a_full_window_can_be_cut_anywhere() {
+    let _alone = alone();
     let Some(model) = open(
         GEMMA,
         LlamaSettings {
@@ -258,6 +264,7 @@ fn a_full_window_can_be_cut_anywhere() {
 
 #[test]
 fn a_saved_prefix_is_taken_up_by_another_model_instance() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;
@@ -305,7 +312,7 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
         );
 
         // Damaged, truncated, or of other parameters: not taken, and the session still works.
-        let good = std::fs::read(&path).unwrap();
+        let good = fs_err::read(&path).unwrap();
         for damage in 0..3 {
             let mut bad = good.clone();
             match damage {
@@ -313,12 +320,12 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
                 1 => bad.truncate(good.len() - 100),
                 _ => bad[10] ^= 1,
             }
-            std::fs::write(&path, &bad).unwrap();
+            fs_err::write(&path, &bad).unwrap();
             let mut session = model.session().unwrap();
             assert_eq!(session.load(&path).unwrap(), 0);
             session.set(&prompt[..50], &mut all).unwrap();
         }
-        std::fs::write(&path, &good).unwrap();
+        fs_err::write(&path, &good).unwrap();
         let small = open(
             name,
             LlamaSettings {
@@ -350,6 +357,7 @@ fn a_saved_prefix_is_taken_up_by_another_model_instance() {
 
 #[test]
 fn vocabularies_spell_what_the_tokeniser_reads() {
+    let _alone = alone();
     for name in [SMOLLM2, GEMMA] {
         let Some(model) = open(name, settings()) else {
             continue;

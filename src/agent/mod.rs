@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod context;
 pub mod event;
+pub mod examples;
 pub mod limits;
 pub mod person;
 pub mod run;
@@ -14,6 +15,7 @@ pub mod run;
 pub use clock::{Clock, SystemClock};
 pub use context::{Layout, Shown, ToolsInPrompt};
 pub use event::{Event, Figures, Observer, Recorder, Unobserved};
+pub use examples::{Examples, FromPool, NoExamples};
 pub use limits::{Limits, StopReason};
 pub use person::{Nobody, Person};
-pub use run::{Agent, AgentError, Examples, NoExamples, Report, Settings};
+pub use run::{Agent, AgentError, Report, Settings};

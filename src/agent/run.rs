@@ -7,6 +7,7 @@
 use super::clock::Clock;
 use super::context::{Layout, Section, Shown, lay_out};
 use super::event::{Event, Figures, Observer};
+use super::examples::Examples;
 use super::limits::{Limits, StopReason};
 use super::person::Person;
 use crate::call::{
@@ -17,37 +18,6 @@ use crate::model::{Cancel, GenerateError, GenerateRequest, Generation, Generator
 use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
 use crate::tool::{Registry, Unavailable};
 use crate::trace::{self, Trace};
-
-/// Chooses the examples of a request.
-pub trait Examples {
-    /// At most `most` examples for a request among the legal moves; `failure` and what was `shown`
-    /// before where the last attempt failed.
-    fn choose(
-        &mut self,
-        request: &str,
-        moves: &Moves,
-        failure: Option<FailureKind>,
-        shown: &[Shown],
-        most: usize,
-    ) -> Vec<Shown>;
-}
-
-/// No examples at all.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoExamples;
-
-impl Examples for NoExamples {
-    fn choose(
-        &mut self,
-        _request: &str,
-        _moves: &Moves,
-        _failure: Option<FailureKind>,
-        _shown: &[Shown],
-        _most: usize,
-    ) -> Vec<Shown> {
-        Vec::new()
-    }
-}
 
 /// Settings of a run.
 #[derive(Clone, Debug)]

@@ -292,7 +292,7 @@ fn shortest_text(grammar: &Grammar) -> Option<String> {
 
 fn length(expr: &Expr, rules: &[Option<u64>]) -> Option<u64> {
     match expr {
-        Expr::Empty => Some(0),
+        Expr::Empty | Expr::Repeat { min: 0, .. } => Some(0),
         Expr::Literal(text) => Some(text.len() as u64),
         Expr::Class(class) => pick(class).map(|c| c.len_utf8() as u64),
         Expr::Seq(parts) => parts
@@ -300,7 +300,6 @@ fn length(expr: &Expr, rules: &[Option<u64>]) -> Option<u64> {
             .map(|part| length(part, rules))
             .try_fold(0u64, |sum, length| Some(sum.saturating_add(length?))),
         Expr::Alt(parts) => parts.iter().filter_map(|part| length(part, rules)).min(),
-        Expr::Repeat { min: 0, .. } => Some(0),
         Expr::Repeat { expr, min, .. } => {
             Some(length(expr, rules)?.saturating_mul(u64::from(*min)))
         }

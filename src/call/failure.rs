@@ -114,7 +114,7 @@ pub struct Failure {
     /// One line: what was wrong.
     pub message: String,
     /// One correct call of that very tool.
-    pub example: Option<Call>,
+    pub example: Option<Box<Call>>,
 }
 
 impl Failure {
@@ -146,7 +146,7 @@ impl Failure {
     /// With a correct call to show.
     #[must_use]
     pub fn with_example(mut self, example: Option<Call>) -> Self {
-        self.example = example;
+        self.example = example.map(Box::new);
         self
     }
 
@@ -171,7 +171,7 @@ impl Failure {
         }
         if let Some(example) = &self.example {
             hint.push_str(" A correct call: ");
-            hint.push_str(&Reply::Calls(vec![example.clone()]).to_text());
+            hint.push_str(&Reply::Calls(vec![Call::clone(example)]).to_text());
         }
         hint
     }

@@ -542,3 +542,162 @@ fn printable(blank: bool) -> CharClass {
     }
     CharClass::from_ranges(excluded).negated()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Effect, Policy, ToolSpec};
+    use std::sync::Arc;
+
+    fn add(moves: &mut Moves, name: &str, parameters: Value, domains: Domains) {
+        let spec = ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters,
+            effect: Effect::Change,
+            idempotent: true,
+        };
+        moves.add(Arc::new(spec), domains, &Policy::default());
+    }
+
+    fn live(argument: &str, values: &Value) -> Domains {
+        Domains::from([(argument.to_owned(), values.as_array().unwrap().clone())])
+    }
+
+    fn home() -> Moves {
+        let device = json!({"type": "string"});
+        let mut moves = Moves {
+            max_calls: 2,
+            ..Moves::default()
+        };
+        for name in ["turn_on", "turn_off"] {
+            add(
+                &mut moves,
+                name,
+                json!({"type": "object", "properties": {"device": device}, "required": ["device"]}),
+                live("device", &json!(["kitchen light", "свет \"А\""])),
+            );
+        }
+        add(
+            &mut moves,
+            "set_brightness",
+            json!({
+                "type": "object",
+                "properties": {
+                    "device": device,
+                    "brightness": {"type": "integer", "minimum": 0, "maximum": 100},
+                    "slowly": {"type": "boolean"},
+                },
+                "required": ["device", "brightness"],
+                "additionalProperties": false,
+            }),
+            live("device", &json!(["kitchen light"])),
+        );
+        moves
+    }
+
+    #[test]
+    fn the_grammar_of_a_turn() {
+        let turn = turn_grammar(&home(), &TurnOptions::default()).unwrap();
+        insta::assert_snapshot!(turn.grammar.to_string());
+    }
+
+    #[test]
+    fn tools_with_the_same_values_share_a_volatile_rule() {
+        let turn = turn_grammar(&home(), &TurnOptions::default()).unwrap();
+        let volatile: Vec<&str> = turn
+            .grammar
+            .rules()
+            .iter()
+            .filter(|rule| rule.volatile)
+            .map(|rule| rule.name.as_str())
+            .collect();
+        assert_eq!(volatile, ["live-device", "live-device-2"]);
+    }
+
+    #[test]
+    fn a_tool_whose_values_are_all_forbidden_is_left_out() {
+        let mut moves = home();
+        let parameters = json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]});
+        add(
+            &mut moves,
+            "count",
+            parameters.clone(),
+            live("n", &json!(["x", 0.5])),
+        );
+        let turn = turn_grammar(&moves, &TurnOptions::default()).unwrap();
+        assert_eq!(turn.left_out, ["count"]);
+        let mut only = Moves {
+            ask: false,
+            answer: false,
+            ..Moves::default()
+        };
+        add(&mut only, "count", parameters, live("n", &json!(["x"])));
+        let nothing = turn_grammar(&only, &TurnOptions::default());
+        assert_eq!(nothing, Err(TurnError::Nothing));
+    }
+
+    #[test]
+    fn what_the_grammar_cannot_say_is_reported_at_its_place() {
+        let mut moves = Moves::default();
+        let unique = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+        add(
+            &mut moves,
+            "plain",
+            json!({"properties": {"a/b": {"$ref": "#/$defs/set"}, "c": unique}, "$defs": {"set": unique}}),
+            Domains::new(),
+        );
+        add(
+            &mut moves,
+            "involved",
+            json!({"properties": {"c": unique}, "minProperties": 1}),
+            Domains::new(),
+        );
+        let turn = turn_grammar(&moves, &TurnOptions::default()).unwrap();
+        let checked: Vec<Vec<&str>> = turn
+            .coverage
+            .iter()
+            .map(|tool| {
+                tool.checked()
+                    .filter(|entry| entry.keyword == "uniqueItems")
+                    .map(|entry| entry.pointer.as_str())
+                    .collect()
+            })
+            .collect();
+        assert_eq!(
+            checked,
+            [vec!["/$defs/set", "/properties/c"], vec!["/properties/c"]]
+        );
+    }
+
+    #[test]
+    fn schemas_that_need_the_whole_compiler_are_recognised() {
+        let cases = [
+            (json!({"type": "object"}), false),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}}),
+                false,
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/properties/b"}, "b": {}}}),
+                true,
+            ),
+            (
+                json!({"properties": {"a": {"items": [{"$dynamicRef": "#x"}]}}}),
+                true,
+            ),
+            (json!({"required": ["a"]}), true),
+            (json!({"additionalProperties": true}), true),
+            (json!({"additionalProperties": {}}), true),
+            (json!({"anyOf": []}), true),
+            (json!({"minProperties": 1}), true),
+        ];
+        for (schema, involved) in cases {
+            assert_eq!(
+                is_involved(schema.as_object().unwrap()),
+                involved,
+                "{schema}"
+            );
+        }
+    }
+}

@@ -3,6 +3,15 @@
 
 use super::config::ConfigError;
 use super::exit::Exit;
+use crate::agent::{AgentError, StopReason};
+use crate::model::pull::VerifyError;
+use crate::model::{GenerateError, GgufError, LocateError, ManifestError, PullError, SessionError};
+use crate::task::{JournalError, TaskError};
+use crate::tool::assistant::{FilesError, WeatherError};
+use crate::tool::command::CommandError;
+use crate::tool::home::HouseError;
+use crate::tool::{RegisterError, ToolError};
+use crate::trace::TraceError;
 use std::io;
 
 /// Why a command failed, for a person.
@@ -12,6 +21,8 @@ pub struct Failure {
     pub exit: Exit,
     /// One line: what is wrong, where.
     pub message: String,
+    /// The place itself, in several lines, where that helps: an excerpt with a caret.
+    pub detail: Option<String>,
     /// What can be done about it, one line each.
     pub hints: Vec<String>,
 }
@@ -22,6 +33,7 @@ impl Failure {
         Self {
             exit,
             message: message.into(),
+            detail: None,
             hints: Vec::new(),
         }
     }
@@ -42,7 +54,14 @@ impl Failure {
         }
     }
 
-    /// A file that a person named and that is wrong: missing ones too.
+    /// With an excerpt.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Something that a person gave to work on and that is wrong or missing.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Exit::Input, message)
     }
@@ -75,6 +94,202 @@ impl From<ConfigError> for Failure {
             ConfigError::Unreadable { .. } => None,
         };
         Self::new(Exit::Config, error.to_string()).maybe_hint(hint)
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        use JournalError::{
+            Ambiguous, Busy, Corrupt, Damaged, Database, DiskFull, Exists, File, HeadNotSynced,
+            Newer, NotAJournal, ReadOnly, Running, TooLarge, UnknownTask,
+        };
+        let (exit, hint) = match &error {
+            ReadOnly { .. } => (
+                Exit::Files,
+                Some("--journal or --state-dir sets another place"),
+            ),
+            DiskFull { .. } => (
+                Exit::Files,
+                Some("make room, or set another place with --state-dir"),
+            ),
+            HeadNotSynced { .. } | File { .. } | Database { .. } => (Exit::Files, None),
+            Busy { .. } | Running { .. } => (
+                Exit::Busy,
+                Some("wait for the other run, or end it; nothing was executed"),
+            ),
+            UnknownTask { .. } | Ambiguous { .. } => {
+                (Exit::Input, Some("`snaffle task list` shows all tasks"))
+            }
+            Damaged { .. } => (
+                Exit::Input,
+                Some("`snaffle task show` shows what stands; begin a new task to go on"),
+            ),
+            Newer { .. } => (
+                Exit::Input,
+                Some("use the newer snaffle, or another --journal"),
+            ),
+            NotAJournal { .. } | Corrupt { .. } => (
+                Exit::Input,
+                Some("move the file away, or set another --journal"),
+            ),
+            Exists { .. } | TooLarge { .. } => (Exit::Input, None),
+        };
+        Self::new(exit, error.to_string()).maybe_hint(hint.map(str::to_owned))
+    }
+}
+
+impl From<TaskError> for Failure {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Journal(error) => error.into(),
+            other @ (TaskError::NoTask(_) | TaskError::NoSuchEvent { .. }) => {
+                Self::input(other.to_string())
+            }
+        }
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        let exit = match &error {
+            TraceError::Pattern(_) => Exit::Config,
+            TraceError::Id(_) => Exit::Internal,
+            TraceError::File { .. } => Exit::Files,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::ContextFull { .. } => {
+                Self::input(error.to_string()).hint("shorten it, or set a larger --context")
+            }
+            SessionError::Cancelled => Self::new(Exit::Cancelled, "cancelled"),
+            SessionError::File(error) => error.into(),
+            SessionError::Backend { .. } => Self::new(Exit::Model, error.to_string()),
+        }
+    }
+}
+
+impl From<GenerateError> for Failure {
+    fn from(error: GenerateError) -> Self {
+        match error {
+            GenerateError::Session(error) => error.into(),
+            GenerateError::PromptTooLong { .. } => Self::input(error.to_string())
+                .hint("shorten the request, or set a larger --context"),
+            GenerateError::Template(_) | GenerateError::Backend { .. } => {
+                Self::new(Exit::Model, error.to_string())
+            }
+            GenerateError::Grammar(_) => Self::input(error.to_string()),
+        }
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Task(error) => error.into(),
+            AgentError::Generate(error) => error.into(),
+            AgentError::Undecided { .. } => Self::new(Exit::Unfinished, error.to_string())
+                .hint("`snaffle task resume` on a terminal asks you"),
+            AgentError::Turn(_) | AgentError::World(_) | AgentError::EmptyRequest => {
+                Self::input(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<HouseError> for Failure {
+    fn from(error: HouseError) -> Self {
+        match &error {
+            HouseError::Lock { .. } => Self::new(Exit::Busy, error.to_string()),
+            HouseError::Save { .. } | HouseError::Unsynced { .. } => {
+                Self::new(Exit::Files, error.to_string())
+            }
+            HouseError::Read(_)
+            | HouseError::TooLarge { .. }
+            | HouseError::Invalid { .. }
+            | HouseError::Gone { .. } => Self::input(error.to_string()),
+        }
+    }
+}
+
+/// Errors of files that a person named: the message says all.
+macro_rules! input_errors {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::input(error.to_string())
+            }
+        })+
+    };
+}
+
+input_errors!(
+    CommandError,
+    RegisterError,
+    WeatherError,
+    FilesError,
+    ToolError
+);
+
+impl From<ManifestError> for Failure {
+    fn from(error: ManifestError) -> Self {
+        Self::new(Exit::Model, error.to_string())
+    }
+}
+
+impl From<LocateError> for Failure {
+    fn from(error: LocateError) -> Self {
+        Self::new(Exit::Model, error.to_string()).maybe_hint(error.hint())
+    }
+}
+
+impl From<GgufError> for Failure {
+    fn from(error: GgufError) -> Self {
+        Self::new(Exit::Model, error.to_string())
+    }
+}
+
+impl From<VerifyError> for Failure {
+    fn from(error: VerifyError) -> Self {
+        match &error {
+            VerifyError::Cancelled => Self::new(Exit::Cancelled, "stopped"),
+            VerifyError::Missing { .. } | VerifyError::Read { .. } => {
+                Self::new(Exit::Model, error.to_string())
+            }
+            _ => Self::new(Exit::Model, error.to_string())
+                .hint("`snaffle model pull` replaces a wrong file by the right one"),
+        }
+    }
+}
+
+impl From<PullError> for Failure {
+    fn from(error: PullError) -> Self {
+        let exit = match &error {
+            PullError::Cancelled => Exit::Cancelled,
+            PullError::Busy { .. } => Exit::Busy,
+            PullError::File { .. } => Exit::Files,
+            _ => Exit::Model,
+        };
+        Self::new(exit, error.to_string())
+    }
+}
+
+/// The exit code of a run that ended for this reason.
+pub fn exit_of(reason: &StopReason) -> Exit {
+    match reason {
+        StopReason::Answered | StopReason::DryRun => Exit::Success,
+        StopReason::AnswerFlagged | StopReason::Refused => Exit::Refused,
+        StopReason::Cancelled => Exit::Cancelled,
+        StopReason::Asked
+        | StopReason::Repeated
+        | StopReason::TooManyFailures
+        | StopReason::TurnLimit
+        | StopReason::TokenLimit
+        | StopReason::TimeLimit => Exit::Unfinished,
     }
 }
 

@@ -5,19 +5,31 @@
 //! exit code in [`error`].
 
 pub mod args;
+mod command_bench;
 mod command_config;
+mod command_generate;
+mod command_grammar;
+mod command_model;
+mod command_run;
+mod command_task;
+mod command_trace;
 pub mod config;
 mod context;
+mod engine;
 pub mod error;
 pub mod exit;
 pub mod flags;
+mod input;
 mod interrupt;
+mod person;
 pub mod settings;
 mod style;
 pub mod suggest;
 mod terminal;
+mod view;
+mod world;
 
-use args::{Args, Command};
+use args::{Args, Command, Task, Trace};
 use clap::{CommandFactory, FromArgMatches};
 use config::layers::Surroundings;
 use context::Context;
@@ -99,15 +111,32 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
             clap_complete::generate(*shell, &mut self::command(), "snaffle", &mut script);
             context.terminal.out.write_all(&script)?;
         }
-        Command::Run(_)
-        | Command::Generate(_)
-        | Command::Model(_)
-        | Command::Grammar(_)
-        | Command::Task(_)
-        | Command::Trace(_)
-        | Command::Bench(_) => {
-            return Err(Failure::new(Exit::Internal, "not wired yet"));
+        Command::Grammar(command) => command_grammar::run(context, command)?,
+        Command::Task(Task::List { settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::list(context, &path)?;
         }
+        Command::Task(Task::Show { id, settings }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::show(context, &path, id)?;
+        }
+        Command::Trace(Trace::List { settings }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::list(context, &folder)?;
+        }
+        Command::Trace(Trace::Show {
+            trace,
+            full,
+            settings,
+        }) => {
+            let folder = context.settings(&settings.given)?.trace_dir;
+            command_trace::show(context, &folder, trace, *full)?;
+        }
+        Command::Run(args) => return command_run::run(context, args),
+        Command::Task(Task::Resume(args)) => return command_run::resume(context, args),
+        Command::Generate(args) => return command_generate::run(context, args),
+        Command::Model(command) => return command_model::run(context, command),
+        Command::Bench(command) => return command_bench::run(context, command),
     }
     Ok(Exit::Success)
 }

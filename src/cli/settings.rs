@@ -60,6 +60,8 @@ pub struct Settings {
     pub max_examples: usize,
     /// `none`, `names` or `full`; `None`: what suits the model.
     pub tools_in_prompt: Option<String>,
+    /// Folder of everything that is kept.
+    pub state_dir: PathBuf,
     /// The journal.
     pub journal: PathBuf,
     /// The traces' folder.
@@ -92,6 +94,9 @@ impl Settings {
             .unwrap_or_else(|| shorten(project.join(".snaffle"), &surroundings.folder));
         let in_state = |name: &str| state.join(name);
         let house: Option<PathBuf> = read.optional("house")?;
+        let weather: Option<PathBuf> = read.optional("weather")?;
+        let outbox: Option<PathBuf> = read.optional("outbox")?;
+        let workspace: Option<PathBuf> = read.optional("workspace")?;
         let keep_prefix: bool = read.required("keep_prefix")?;
         let prefix_cache: Option<PathBuf> = read.optional("prefix_cache")?;
         Ok(Self {
@@ -115,12 +120,14 @@ impl Settings {
             max_time: Duration::from_secs(read.required("max_seconds")?),
             max_attempts: read.required("max_attempts")?,
             max_calls: read.required("max_calls")?,
-            assistant: read.optional("assistant")?.unwrap_or(house.is_none()),
+            assistant: read.optional("assistant")?.unwrap_or_else(|| {
+                house.is_none() || weather.is_some() || outbox.is_some() || workspace.is_some()
+            }),
             house,
             tools: read.optional("tools")?.unwrap_or_default(),
-            weather: read.optional("weather")?,
-            outbox: read.optional("outbox")?,
-            workspace: read.optional("workspace")?,
+            weather,
+            outbox,
+            workspace,
             select_tools: positive(read.required("select_tools")?),
             policy: read.optional("policy")?.unwrap_or_default(),
             dry_run: read.required("dry_run")?,
@@ -138,6 +145,7 @@ impl Settings {
             keep_prompts: read.required("keep_prompts")?,
             prefix_cache: keep_prefix.then(|| prefix_cache.unwrap_or_else(|| in_state("prefix"))),
             mask_store: read.required("mask_store")?,
+            state_dir: state.clone(),
         })
     }
 }

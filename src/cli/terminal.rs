@@ -18,6 +18,7 @@ pub struct Terminal {
     pub json: bool,
     /// Whether only results and errors are written.
     pub quiet: bool,
+    choice: ColorChoice,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -42,7 +43,18 @@ impl Terminal {
             err: AutoStream::new(io::stderr(), choice),
             json: global.json,
             quiet: global.quiet,
+            choice,
         }
+    }
+
+    /// Standard output once more, for something that writes to it on its own.
+    pub fn second_out(&self) -> AutoStream<Stdout> {
+        AutoStream::new(io::stdout(), self.choice)
+    }
+
+    /// Standard error once more.
+    pub fn second_err(&self) -> AutoStream<Stderr> {
+        AutoStream::new(io::stderr(), self.choice)
     }
 
     /// Whether a person sees progress: standard error is a terminal, and nothing speaks against it.
@@ -85,6 +97,7 @@ impl Terminal {
                     "code": failure.exit.code(),
                     "kind": failure.exit.name(),
                     "message": failure.message,
+                    "detail": failure.detail,
                     "hints": failure.hints,
                 }
             });
@@ -97,6 +110,9 @@ impl Terminal {
             paint(BAD, "error:")
         };
         _ = writeln!(self.err, "{word} {}", sanitize_line(&failure.message));
+        if let Some(detail) = &failure.detail {
+            _ = writeln!(self.err, "{}", sanitize(detail));
+        }
         for hint in &failure.hints {
             _ = writeln!(
                 self.err,

@@ -71,9 +71,8 @@ impl Speller {
         let forced = matcher.forced_bytes()?;
         // A character that is begun but not decided is left to the next choice.
         let whole = match std::str::from_utf8(&forced) {
-            Ok(_) => &forced[..],
             Err(error) if error.error_len().is_none() => &forced[..error.valid_up_to()],
-            Err(_) => &forced[..],
+            Ok(_) | Err(_) => &forced[..],
         };
         if whole.is_empty() {
             return Ok(Vec::new());

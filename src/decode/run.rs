@@ -127,7 +127,7 @@ impl Run<'_> {
         let mask = matcher.mask().map_err(grammar)?;
         let mask_time = start.elapsed();
         self.written.mask_time += mask_time;
-        if mask.len() == 0 {
+        if mask.is_empty() {
             if accepting {
                 return Ok(Some(Stop::Complete));
             }

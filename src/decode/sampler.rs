@@ -327,11 +327,12 @@ mod tests {
     fn every_form_of_a_mask_allows_its_members_and_no_other() {
         const SIZE: usize = 1000;
         let logits: Vec<f32> = (0..SIZE).map(|n| (n * 7919 % 1009) as f32 / 50.0).collect();
-        let members: [(&str, Box<dyn Fn(usize) -> bool>); 4] = [
-            ("sparse", Box::new(|n| n % 100 == 7)),
-            ("dense", Box::new(|n| n % 3 == 0)),
-            ("complement", Box::new(|n| n % 100 != 7)),
-            ("one", Box::new(|n| n == 999)),
+        type Member = fn(usize) -> bool;
+        let members: [(&str, Member); 4] = [
+            ("sparse", |n| n % 100 == 7),
+            ("dense", |n| n % 3 == 0),
+            ("complement", |n| n % 100 != 7),
+            ("one", |n| n == 999),
         ];
         for (name, is_member) in members {
             let mut list: Vec<TokenId> = (0..SIZE)

@@ -13,8 +13,8 @@ pub(super) fn exp(x: f32) -> f32 {
     let whole = (scaled + ROUNDER) - ROUNDER;
     let f = scaled - whole;
     let power = 1.0
-        + f * (0.693_147_2
-            + f * (0.240_226_51
+        + f * (std::f32::consts::LN_2
+            + f * (0.240_226_5
                 + f * (0.055_504_11
                     + f * (0.009_618_129 + f * (0.001_333_355_8 + f * 0.000_154_035_3)))));
     let scale = f32::from_bits(((whole as i32 + 127) as u32) << 23);

@@ -9,8 +9,7 @@
 //!
 //! `{name}` is a hole, filled when the example is shown (see `fill`).
 
-use super::failure::FailureKind;
-use crate::call::{Call, Reply};
+use crate::call::{Call, FailureKind, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};

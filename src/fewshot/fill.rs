@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
 /// The tools that are legal this turn, each with its arguments' live values.
-pub type Moves<'a> = [(&'a str, &'a Domains)];
+pub type Legal<'a> = [(&'a str, &'a Domains)];
 
 /// Which of the live values fills a hole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Fill {
 
 /// The live values against one request.
 pub(super) struct Live<'a> {
-    moves: &'a Moves<'a>,
+    moves: &'a Legal<'a>,
     request: &'a Grams,
     /// By text: how much of the value's name the request contains, and its n-grams.
     fits: BTreeMap<String, (f64, Grams)>,
@@ -44,7 +44,7 @@ pub(super) struct Filled {
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn new(moves: &'a Moves<'a>, request: &'a Grams) -> Self {
+    pub(super) fn new(moves: &'a Legal<'a>, request: &'a Grams) -> Self {
         let values = moves
             .iter()
             .flat_map(|(_, domains)| domains.values().flatten());
@@ -90,6 +90,12 @@ impl<'a> Live<'a> {
         })
     }
 
+    /// How well an example fits that names nothing which exists: the better, the less the request
+    /// does, but never as well as one that names what the request names.
+    fn nameless(&self) -> f64 {
+        0.4 * (1.0 - self.best)
+    }
+
     fn fit(&self, text: &str) -> f64 {
         self.fits.get(text).map_or(0.0, |(fit, _)| *fit)
     }
@@ -114,7 +120,7 @@ impl<'a> Live<'a> {
                     fits.push(near);
                     named.push(grams);
                 } else {
-                    fits.push(1.0 - self.best);
+                    fits.push(self.nameless());
                 }
                 values.insert(hole.clone(), name.into());
                 continue;
@@ -148,7 +154,7 @@ impl<'a> Live<'a> {
             }
         }
         let fit = match fits.len() {
-            0 => 0.0,
+            0 => self.nameless(),
             #[expect(clippy::cast_precision_loss, reason = "a few holes")]
             count => fits.iter().sum::<f64>() / count as f64,
         };

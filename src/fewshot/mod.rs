@@ -1,20 +1,21 @@
-//! Few-shot examples, chosen for each request, and what a model is told after a failure.
+//! Few-shot examples, chosen for each request.
 //!
 //! Corrected examples never pile up in a prompt: they go into a [`Pool`]; a prompt gets at most
 //! three, the ones that fit the request. The shipped seeds (`fewshot/*.jsonl`) are *templates*:
 //! `{device}` stands for a value that exists right now, so that an example always shows a call
 //! that is possible in this house. The caller pins what it selected for a request and selects
-//! again, excluding what was shown, only after a failure.
+//! again, excluding what was shown, only after a failure. What a model is told after one (the hint)
+//! is made in `call::failure`.
 
 pub mod example;
-pub mod failure;
 mod fill;
 mod ngram;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;
+#[cfg(test)]
+mod seed_tests;
 
 pub use example::{Example, ExampleError, ExampleId, Hole, Source};
-pub use failure::{Failure, FailureKind};
-pub use fill::{Fill, Moves};
+pub use fill::{Fill, Legal};
 pub use pool::{Pool, Query, Shown};

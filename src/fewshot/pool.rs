@@ -7,10 +7,9 @@
 //! little, so that a prompt does not show one call three times where others are near.
 
 use super::example::{Example, ExampleError, ExampleId, Source};
-use super::failure::FailureKind;
-use super::fill::{Fill, Live, Moves, shuffle};
+use super::fill::{Fill, Legal, Live, shuffle};
 use super::ngram::{Grams, Weights};
-use crate::call::{Call, Reply};
+use crate::call::{FailureKind, Reply};
 
 /// How much a fitting live value counts beside the wording.
 const FIT_WEIGHT: f64 = 0.5;
@@ -39,7 +38,7 @@ pub struct Query<'a> {
     /// The request.
     pub request: &'a str,
     /// What is legal now.
-    pub moves: &'a Moves<'a>,
+    pub moves: &'a Legal<'a>,
     /// Most examples.
     pub most: usize,
     /// Most examples among them that ask or answer.
@@ -62,7 +61,7 @@ pub struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Three examples, at most one of them without a call, one call a turn.
-    pub fn new(request: &'a str, moves: &'a Moves<'a>) -> Self {
+    pub fn new(request: &'a str, moves: &'a Legal<'a>) -> Self {
         Self {
             request,
             moves,
@@ -221,28 +220,6 @@ impl Pool {
         chosen
     }
 
-    /// One correct call of a tool, as like the request as can be: what a hint shows.
-    pub fn correct_call(&self, tool: &str, query: &Query<'_>) -> Option<Call> {
-        let request = Grams::of(query.request);
-        let live = Live::new(query.moves, &request);
-        let query = Query {
-            exclude: &[],
-            literal: false,
-            most_calls: 1,
-            ..query.clone()
-        };
-        let shown = self
-            .kept
-            .iter()
-            .filter(|kept| kept.kind == tool)
-            .filter_map(|kept| self.show(kept, &query, &request, &live))
-            .max_by(|a, b| a.score.total_cmp(&b.score))?;
-        match shown.reply {
-            Reply::Calls(calls) => calls.into_iter().next(),
-            Reply::Ask(_) | Reply::Answer(_) => None,
-        }
-    }
-
     fn show(
         &self,
         kept: &Kept,
@@ -265,9 +242,10 @@ impl Pool {
         {
             return None;
         }
-        let mut score =
-            self.weights.cosine(&kept.grams, request, &filled.named) + FIT_WEIGHT * filled.fit;
-        if score < LEAST {
+        let wording = self.weights.cosine(&kept.grams, request, &filled.named);
+        let mut score = wording + FIT_WEIGHT * filled.fit;
+        // What names nothing of the request must at least be worded alike.
+        if score < LEAST || (wording < LEAST && filled.named.is_empty()) {
             return None;
         }
         if example.source == Source::Learned {

@@ -90,12 +90,15 @@ pub struct GenerationStats {
     pub forced: usize,
     /// Tokens that the model chose (of more than one).
     pub chosen: usize,
-    /// Number of masks asked for, and how many had to be computed.
+    /// Number of masks asked for.
     pub masks: usize,
+    /// How many of them had to be computed.
     pub masks_computed: usize,
-    /// Time in masks, in prefill and in all.
+    /// Time in masks.
     pub mask_time: Duration,
+    /// Time in which the prompt was evaluated.
     pub prefill_time: Duration,
+    /// Time from the request to the end of the text.
     pub total_time: Duration,
 }
 
@@ -148,8 +151,11 @@ pub enum GenerateError {
         "the prompt has {prompt} tokens, the context holds {capacity} with {reserved} kept for the reply"
     )]
     PromptTooLong {
+        /// Tokens of the prompt.
         prompt: usize,
+        /// Tokens that the context holds.
         capacity: usize,
+        /// Tokens kept for the reply.
         reserved: usize,
     },
     /// The model's chat template failed.
@@ -161,7 +167,9 @@ pub enum GenerateError {
     /// The backend failed.
     #[error("{backend}: {message}")]
     Backend {
+        /// Its name.
         backend: &'static str,
+        /// What it said.
         message: String,
     },
 }

@@ -4,16 +4,26 @@ pub mod generator;
 pub mod gguf;
 #[cfg(feature = "llama")]
 pub mod llama;
+pub mod locate;
+pub mod manifest;
 pub mod prefix_file;
 pub mod prompt;
+pub mod pull;
 pub mod random;
 pub mod scripted;
 pub mod session;
+mod shown;
+pub mod template;
 
 pub use generator::{
     Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
 };
+pub use gguf::{GgufError, GgufInfo, inspect};
+pub use locate::{LocateError, Located, locate};
+pub use manifest::{Entry, Manifest, ManifestError};
 pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
+pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
+pub use template::{ChatTemplate, RenderOptions, TemplateError};

@@ -142,7 +142,7 @@ mod tests {
         let read = read(&path, 7, 3).unwrap().unwrap();
         assert_eq!(read.tokens, [1, 2, 70_000]);
         assert_eq!(read.memory, b"memory");
-        let names: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        let names: Vec<_> = fs_err::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(names.len(), 1);
     }
 
@@ -152,24 +152,24 @@ mod tests {
         assert_eq!(read(&path, 8, 3).unwrap(), None);
         assert_eq!(read(&path, 7, 2).unwrap(), None);
         assert_eq!(read(&folder.path().join("none"), 7, 3).unwrap(), None);
-        std::fs::write(&path, b"").unwrap();
+        fs_err::write(&path, b"").unwrap();
         assert_eq!(read(&path, 7, 3).unwrap(), None);
-        std::fs::write(&path, vec![0xFF; 500]).unwrap();
+        fs_err::write(&path, vec![0xFF; 500]).unwrap();
         assert_eq!(read(&path, 7, 3).unwrap(), None);
     }
 
     #[test]
     fn every_flipped_bit_and_every_truncation_is_noticed() {
         let (_folder, path) = saved();
-        let good = std::fs::read(&path).unwrap();
+        let good = fs_err::read(&path).unwrap();
         for at in 0..good.len() {
             for bit in 0..8 {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << bit;
-                std::fs::write(&path, &bad).unwrap();
+                fs_err::write(&path, &bad).unwrap();
                 assert_eq!(read(&path, 7, 3).unwrap(), None, "bit {bit} of byte {at}");
             }
-            std::fs::write(&path, &good[..at]).unwrap();
+            fs_err::write(&path, &good[..at]).unwrap();
             assert_eq!(read(&path, 7, 3).unwrap(), None, "{at} bytes");
         }
     }

@@ -94,14 +94,21 @@ pub trait Session: Send {
 pub enum SessionError {
     /// More tokens than the context holds.
     #[error("{needed} tokens do not fit the context of {capacity}")]
-    ContextFull { needed: usize, capacity: usize },
+    ContextFull {
+        /// Tokens asked for.
+        needed: usize,
+        /// Tokens that fit.
+        capacity: usize,
+    },
     /// The caller stopped it.
     #[error("cancelled")]
     Cancelled,
     /// The backend failed.
     #[error("{backend}: {message}")]
     Backend {
+        /// Its name.
         backend: &'static str,
+        /// What it said.
         message: String,
     },
     /// A file could not be read or written.

@@ -1,7 +1,16 @@
 //! What the tests that need a model share.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, reason = "each test binary uses another part of this")]
+#![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by each test that computes: two models at once, with a thread a core each, wait for each
+/// other's threads and take ten times as long.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A BPE vocabulary of 49,152 tokens, ChatML template.
 pub const SMOLLM2: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";

@@ -1,6 +1,6 @@
 //! What kinds of values settings have, and how each is read from text and from TOML.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Value;
 
 /// The type of a setting.
@@ -209,6 +209,28 @@ impl Kind {
                 Ok(Value::Table(table))
             }
             (_, value) => wrong(&value),
+        }
+    }
+}
+
+impl Kind {
+    /// A value as [`parse`](Self::parse) reads it; paths are passed through `place`.
+    pub fn to_text(self, value: &Value, place: impl Fn(&str) -> PathBuf) -> String {
+        let one = |value: &Value| match value {
+            Value::String(text) if matches!(self, Self::Path | Self::Paths) => {
+                place(text).to_string_lossy().into_owned()
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match value {
+            Value::Array(items) => items.iter().map(one).collect::<Vec<_>>().join(","),
+            Value::Table(table) => table
+                .iter()
+                .map(|(name, value)| format!("{name}={}", one(value)))
+                .collect::<Vec<_>>()
+                .join(","),
+            value => one(value),
         }
     }
 }

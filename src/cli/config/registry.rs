@@ -240,7 +240,7 @@ pub static SETTINGS: &[Setting] = &[
         World,
         "assistant",
         Kind::Switch,
-        "yes where there is no house",
+        "yes where there is no house, or a weather file, outbox or workspace",
         "Offer the assistant's tools: sums, weather, mail, file sizes",
     ),
     optional(

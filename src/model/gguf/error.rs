@@ -131,27 +131,3 @@ pub enum GgufProblem {
     #[error("damaged: {0}")]
     Inconsistent(String),
 }
-
-/// A name from a file as it can be shown: at most 60 characters, control characters escaped.
-pub(super) fn shown(name: &[u8]) -> String {
-    let text = String::from_utf8_lossy(name);
-    let mut out: String = text
-        .chars()
-        .take(60)
-        .flat_map(|character| {
-            let escape = character.is_control() || turns_direction(character);
-            let escaped = escape.then(|| character.escape_unicode());
-            let plain = (!escape).then_some(character);
-            escaped.into_iter().flatten().chain(plain)
-        })
-        .collect();
-    if text.chars().nth(60).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-/// Characters that change the direction of text around them.
-fn turns_direction(character: char) -> bool {
-    matches!(character, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}

@@ -1,6 +1,7 @@
 //! What a checked file is: the figures that people and the harness need.
 
-use super::error::{GgufProblem, shown};
+use super::super::shown::shown_bytes as shown;
+use super::error::GgufProblem;
 use super::metadata::{Metadata, Value, string_at};
 use super::reader::Reader;
 use super::tensor::Tensors;

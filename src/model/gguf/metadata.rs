@@ -1,6 +1,7 @@
 //! The key-value section: small values are kept, large arrays only counted.
 
-use super::error::{GgufProblem, shown};
+use super::super::shown::shown_bytes as shown;
+use super::error::GgufProblem;
 use super::reader::{LONGEST_STRING, Reader};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};

@@ -86,7 +86,7 @@ fn header<R: Read + Seek>(reader: &mut Reader<R>) -> Result<(u64, u64), GgufProb
         magic.extend(reader.bytes::<1>()?);
     }
     if magic != b"GGUF" {
-        return Err(GgufProblem::Magic(error::shown(&magic)));
+        return Err(GgufProblem::Magic(super::shown::shown_bytes(&magic)));
     }
     let version = reader.u32()?;
     match version {

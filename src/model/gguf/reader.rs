@@ -1,7 +1,8 @@
 //! A reader that knows how much is left: every length in the file is checked against it before
 //! anything is allocated or skipped.
 
-use super::error::{GgufProblem, shown};
+use super::super::shown::shown_bytes as shown;
+use super::error::GgufProblem;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// Longest string that is read or skipped, in bytes.

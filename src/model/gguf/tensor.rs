@@ -1,6 +1,7 @@
 //! The tensor section: names, shapes, types, and whether the data is where it must be.
 
-use super::error::{GgufProblem, shown};
+use super::super::shown::shown_bytes as shown;
+use super::error::GgufProblem;
 use super::reader::Reader;
 use std::collections::HashSet;
 use std::io::{Read, Seek};

@@ -61,7 +61,7 @@ impl Checkpoints {
     pub(super) fn bytes(&self) -> usize {
         self.kept
             .iter()
-            .map(|kept| kept.memory.len() + kept.tokens.len() * std::mem::size_of::<TokenId>())
+            .map(|kept| kept.memory.len() + kept.tokens.len() * size_of::<TokenId>())
             .sum()
     }
 }

@@ -36,12 +36,19 @@ pub enum LlamaError {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     File {
+        /// The file.
         path: PathBuf,
+        /// What the system said.
         source: std::io::Error,
     },
     /// llama.cpp does not load it.
     #[error("{path}: llama.cpp does not load it: {reason}")]
-    Load { path: PathBuf, reason: String },
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// What llama.cpp's log said.
+        reason: String,
+    },
 }
 
 /// A loaded model. Clones share it; the weights are freed with the last clone and session.
@@ -163,7 +170,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_model_is_refused_with_llama_cpps_reason() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), b"not a model at all").unwrap();
+        fs_err::write(file.path(), b"not a model at all").unwrap();
         let error = LlamaModel::open(file.path(), LlamaSettings::default()).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("magic"), "{text}");

@@ -271,8 +271,8 @@ impl Session for LlamaSession {
     }
 
     fn overhead_bytes(&self) -> usize {
-        self.tokens.capacity() * std::mem::size_of::<TokenId>()
-            + self.copied_logits.capacity() * std::mem::size_of::<f32>()
+        self.tokens.capacity() * size_of::<TokenId>()
+            + self.copied_logits.capacity() * size_of::<f32>()
             + self.checkpoints.bytes()
     }
 }

@@ -130,9 +130,9 @@ pub fn physical_cores() -> usize {
 /// Distinct cores as Linux lists them; `None` elsewhere.
 fn cores_of_the_machine() -> Option<usize> {
     let mut cores = std::collections::HashSet::new();
-    for entry in std::fs::read_dir("/sys/devices/system/cpu").ok()? {
+    for entry in fs_err::read_dir("/sys/devices/system/cpu").ok()? {
         let folder = entry.ok()?.path().join("topology");
-        let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let read = |name: &str| fs_err::read_to_string(folder.join(name)).ok();
         if let (Some(package), Some(core)) = (read("physical_package_id"), read("core_id")) {
             cores.insert((package, core));
         }

@@ -200,7 +200,7 @@ impl Tokenizer {
 
     /// Bytes of memory held, vocabulary included.
     pub(super) fn bytes_held(&self) -> usize {
-        let each = std::mem::size_of::<Token>();
+        let each = size_of::<Token>();
         let spelled: usize = (0..self.vocabulary.len())
             .filter_map(|id| self.vocabulary.token(id as TokenId))
             .map(|token| token.bytes.capacity())
@@ -274,7 +274,10 @@ fn pieces<'a>(text: &'a str, markers: &[String]) -> Vec<&'a str> {
 /// Where to cut a text longer than [`LONGEST_PIECE`]: before the last blank that follows
 /// something else, which is where words begin in most vocabularies.
 fn natural_cut(text: &str) -> usize {
-    let limit = text.floor_char_boundary(LONGEST_PIECE);
+    let limit = (0..=LONGEST_PIECE)
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0);
     let bytes = text.as_bytes();
     (limit / 2..limit)
         .rev()

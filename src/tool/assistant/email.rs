@@ -301,7 +301,7 @@ mod tests {
         )
         .unwrap();
         let file = first.result["file"].as_str().unwrap().to_owned();
-        let text = std::fs::read_to_string(outbox.join(&file)).unwrap();
+        let text = fs_err::read_to_string(outbox.join(&file)).unwrap();
         insta::assert_snapshot!(text.replace("\r\n", "\n"));
         assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
         assert!(text.lines().all(|line| line.len() <= 76), "{text}");
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         let outcome = send(&mut registry, "a@b.org", "=?utf-8?Q?x?=", ".\r\n.\r").unwrap();
         let path = folder.path().join(outcome.result["file"].as_str().unwrap());
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = fs_err::read_to_string(path).unwrap();
         assert!(
             text.contains("Subject: =?utf-8?Q?=3D=3Futf=2D8=3FQ=3Fx=3F=3D?=\r\n"),
             "{text}"
@@ -351,7 +351,7 @@ mod tests {
     fn an_outbox_that_cannot_be_written_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
-        std::fs::write(&file, "x").unwrap();
+        fs_err::write(&file, "x").unwrap();
         let mut registry = registry(&file);
         let error = send(&mut registry, "a@b.org", "Hi", "x").unwrap_err();
         assert!(error.contains("file"), "{error}");

@@ -150,11 +150,11 @@ mod tests {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("work");
-        std::fs::create_dir_all(workspace.join("тексты/deep")).unwrap();
-        std::fs::write(folder.path().join("secret"), "12345").unwrap();
-        std::fs::write(workspace.join("a.txt"), "123").unwrap();
-        std::fs::write(workspace.join("тексты/deep/b c.txt"), "").unwrap();
-        std::fs::write(workspace.join(".hidden"), "x").unwrap();
+        fs_err::create_dir_all(workspace.join("тексты/deep")).unwrap();
+        fs_err::write(folder.path().join("secret"), "12345").unwrap();
+        fs_err::write(workspace.join("a.txt"), "123").unwrap();
+        fs_err::write(workspace.join("тексты/deep/b c.txt"), "").unwrap();
+        fs_err::write(workspace.join(".hidden"), "x").unwrap();
         symlink("../secret", workspace.join("out")).unwrap();
         symlink(folder.path(), workspace.join("up")).unwrap();
         symlink("a.txt", workspace.join("in")).unwrap();

@@ -157,7 +157,7 @@ mod tests {
         ];
         for (name, text) in files {
             let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
+            fs_err::write(&path, text).unwrap();
             let mut registry = Registry::new();
             registry
                 .register(Box::new(GetWeather::new(&path).unwrap()))
@@ -173,7 +173,7 @@ mod tests {
             let expected =
                 json!({"city": "上海", "temperature": 21.5, "sky": "clear", "wind": 9.0});
             assert_eq!(registry.run(&call).unwrap().result, expected);
-            std::fs::write(&path, "").unwrap();
+            fs_err::write(&path, "").unwrap();
             assert!(registry.run(&call).is_err());
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     fn a_wrong_file_is_named_with_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.toml");
-        std::fs::write(&path, "[[city]]\nname = \"A\"\nsky = 5\n").unwrap();
+        fs_err::write(&path, "[[city]]\nname = \"A\"\nsky = 5\n").unwrap();
         let error = GetWeather::new(&path).unwrap_err().to_string();
         assert!(error.contains("w.toml:3: "), "{error}");
         let missing = GetWeather::new(folder.path().join("none.toml")).unwrap_err();

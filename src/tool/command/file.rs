@@ -265,6 +265,10 @@ impl Reader<'_> {
     }
 
     /// The executable file that a program's name means.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "where programs are is the environment's to say, not a setting"
+    )]
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let is_program = |path: &Path| {
             std::fs::metadata(path)

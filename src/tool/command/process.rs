@@ -5,6 +5,7 @@ use crate::tool::text::last_lines;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -111,11 +112,7 @@ impl Program {
     /// [`ProcessError`]. The program and all that it started in its process group is then dead.
     pub fn run(&self, input: &[u8]) -> Result<Vec<u8>, ProcessError> {
         let start = Instant::now();
-        let kept = ENVIRONMENT
-            .iter()
-            .copied()
-            .chain(self.environment.iter().map(String::as_str))
-            .filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let kept = self.kept_environment();
         let child = Command::new(&self.executable)
             .args(&self.arguments)
             .current_dir(&self.folder)
@@ -140,6 +137,19 @@ impl Program {
                 complaint: last_lines(&complaint, 5, 300),
             })
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program's environment is handed on, not read as a setting"
+    )]
+    fn kept_environment(&self) -> Vec<(&str, OsString)> {
+        ENVIRONMENT
+            .iter()
+            .copied()
+            .chain(self.environment.iter().map(String::as_str))
+            .filter_map(|name| Some((name, std::env::var_os(name)?)))
+            .collect()
     }
 
     /// Feeds and drains the pipes until the program has ended.

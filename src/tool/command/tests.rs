@@ -20,13 +20,13 @@ impl Tools {
     fn script(&self, name: &str, text: &str) {
         use std::os::unix::fs::PermissionsExt;
         let path = self.folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
+        fs_err::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn file(&self, text: &str) -> PathBuf {
         let path = self.folder.path().join("tools.toml");
-        std::fs::write(&path, text).unwrap();
+        fs_err::write(&path, text).unwrap();
         path
     }
 
@@ -42,7 +42,7 @@ impl Tools {
     }
 }
 
-fn run(registry: &mut Registry, arguments: Value) -> Result<Outcome, ToolError> {
+fn run(registry: &mut Registry, arguments: &Value) -> Result<Outcome, ToolError> {
     let moves: Moves = registry.moves(&Policy::default()).unwrap();
     let call = Call {
         tool: "t".into(),
@@ -70,7 +70,7 @@ fn results_are_json_or_text() {
     ];
     for (script, expected) in cases {
         let tools = Tools::new();
-        let outcome = run(&mut tools.shell(script, ""), json!({})).unwrap();
+        let outcome = run(&mut tools.shell(script, ""), &json!({})).unwrap();
         assert_eq!(outcome.result, expected, "{script}");
         assert_eq!(outcome.changes, ["t ran"]);
     }
@@ -85,11 +85,11 @@ fn arguments_arrive_as_json() {
     // Larger than a pipe holds, both ways.
     let text = "ключ \"'\\$(touch x)🦊".repeat(1500);
     let arguments = json!({"text": text, "n": 7});
-    let outcome = run(&mut registry, arguments.clone()).unwrap();
+    let outcome = run(&mut registry, &arguments).unwrap();
     assert_eq!((outcome.result, outcome.changes), (arguments, vec![]));
     // A program that does not read is no fault.
     let mut deaf = tools.shell("echo 1", more);
-    assert_eq!(run(&mut deaf, json!({"text": text})).unwrap().result, 1);
+    assert_eq!(run(&mut deaf, &json!({"text": text})).unwrap().result, 1);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn failures_say_why() {
     ];
     for (script, says, unknown) in cases {
         let tools = Tools::new();
-        let error = run(&mut tools.shell(script, ""), json!({})).unwrap_err();
+        let error = run(&mut tools.shell(script, ""), &json!({})).unwrap_err();
         assert!(error.message.contains(says), "{}", error.message);
         assert!(error.message.len() < 700);
         assert_eq!(error.effect_unknown, unknown, "{script}");
@@ -120,7 +120,7 @@ fn what_hangs_is_killed_with_its_children() {
     let script = format!("(sleep 1; touch {}) & sleep 60", marker.display());
     let mut registry = tools.shell(&script, "timeout_seconds = 0.2\n");
     let start = Instant::now();
-    let error = run(&mut registry, json!({})).unwrap_err();
+    let error = run(&mut registry, &json!({})).unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(1));
     assert!(
         error.message.contains("killed after 0.2 seconds"),
@@ -132,14 +132,14 @@ fn what_hangs_is_killed_with_its_children() {
     assert!(!marker.exists(), "a child of the killed program went on");
     // What only reads has done nothing that could be unknown.
     let mut reader = tools.shell("sleep 60", "timeout_seconds = 0.1\neffect = 'read'\n");
-    assert!(!run(&mut reader, json!({})).unwrap_err().effect_unknown);
+    assert!(!run(&mut reader, &json!({})).unwrap_err().effect_unknown);
 }
 
 #[test]
 fn a_child_left_behind_is_not_waited_for() {
     let tools = Tools::new();
     let start = Instant::now();
-    let outcome = run(&mut tools.shell("sleep 30 & echo 1", ""), json!({})).unwrap();
+    let outcome = run(&mut tools.shell("sleep 30 & echo 1", ""), &json!({})).unwrap();
     assert_eq!(outcome.result, 1);
     assert!(start.elapsed() < Duration::from_secs(5));
 }
@@ -150,7 +150,7 @@ fn endless_output_is_cut() {
     let start = Instant::now();
     let error = run(
         &mut tools.shell("head -c 100000000 /dev/zero", ""),
-        json!({}),
+        &json!({}),
     )
     .unwrap_err();
     assert!(
@@ -164,7 +164,7 @@ fn endless_output_is_cut() {
         "max_output_bytes = 100\n",
     );
     assert_eq!(
-        run(&mut exact, json!({})).unwrap().result["text"],
+        run(&mut exact, &json!({})).unwrap().result["text"],
         "a".repeat(100)
     );
 }
@@ -174,7 +174,7 @@ fn the_environment_is_reduced() {
     let tools = Tools::new();
     let outcome = run(
         &mut tools.shell("env", "environment = ['CARGO_MANIFEST_DIR']\n"),
-        json!({}),
+        &json!({}),
     )
     .unwrap();
     let text = outcome.result["text"].as_str().unwrap().to_owned();
@@ -197,7 +197,7 @@ fn live_values_come_from_lists_and_programs() {
     tools.script("list.sh", "#!/bin/sh\necho broken >&2\nexit 1\n");
     let error = registry.moves(&Policy::default()).unwrap_err();
     assert!(error.to_string().contains("broken"), "{error}");
-    std::fs::remove_file(tools.folder.path().join("list.sh")).unwrap();
+    fs_err::remove_file(tools.folder.path().join("list.sh")).unwrap();
     let error = registry.moves(&Policy::default()).unwrap_err();
     assert!(error.to_string().contains("cannot start"), "{error}");
 }
@@ -206,7 +206,7 @@ fn live_values_come_from_lists_and_programs() {
 fn wrong_declarations_are_named_with_their_line() {
     let tools = Tools::new();
     tools.script("fine.sh", "#!/bin/sh\n");
-    std::fs::write(tools.folder.path().join("data.txt"), "x").unwrap();
+    fs_err::write(tools.folder.path().join("data.txt"), "x").unwrap();
     let head = "[[tool]]\nname = 't'\ndescription = 'x'\n";
     let cases = [
         (format!("{head}program = []\n"), 4, "`program` is empty"),

@@ -5,6 +5,7 @@
 
 mod file;
 mod kind;
+mod say;
 mod store;
 mod tools;
 

@@ -245,7 +245,7 @@ mod tests {
     fn house() -> (tempfile::TempDir, HouseFile) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("h.toml");
-        std::fs::write(&path, HOUSE).unwrap();
+        fs_err::write(&path, HOUSE).unwrap();
         let file = HouseFile::open(&path).unwrap();
         (folder, file)
     }
@@ -272,7 +272,7 @@ mod tests {
         let expected = HOUSE
             .replace("on = false", "on = true")
             .replace("temperature = 20 ", "temperature = 21.5 ");
-        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), expected);
+        assert_eq!(fs_err::read_to_string(file.path()).unwrap(), expected);
         assert_eq!(file.house().unwrap().devices[1].state["temperature"], 21.5);
         let names: Vec<_> = std::fs::read_dir(folder.path())
             .unwrap()
@@ -296,11 +296,11 @@ mod tests {
     #[test]
     fn changes_from_outside_are_seen() {
         let (_folder, file) = house();
-        std::fs::write(file.path(), HOUSE.replace("on = false", "on = true")).unwrap();
+        fs_err::write(file.path(), HOUSE.replace("on = false", "on = true")).unwrap();
         assert_eq!(file.house().unwrap().devices[0].state["on"], true);
         let (_, changes) = file.set("灯", |_| vec![(Key::On, json!(true))]).unwrap();
         assert_eq!(changes, []);
-        std::fs::write(file.path(), "name = 5").unwrap();
+        fs_err::write(file.path(), "name = 5").unwrap();
         assert!(matches!(
             file.house(),
             Err(HouseError::Invalid { line: 1, .. })
@@ -326,7 +326,7 @@ mod tests {
             .set("灯", |_| vec![(Key::On, json!(true))])
             .unwrap_err();
         assert!(matches!(error, HouseError::Lock { .. }), "{error}");
-        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), HOUSE);
+        assert_eq!(fs_err::read_to_string(file.path()).unwrap(), HOUSE);
         drop(held);
         other.set("灯", |_| vec![(Key::On, json!(true))]).unwrap();
     }
@@ -343,7 +343,7 @@ mod tests {
             error.to_string().contains("cannot lock the house"),
             "{error}"
         );
-        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), HOUSE);
+        assert_eq!(fs_err::read_to_string(file.path()).unwrap(), HOUSE);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::file::{Device, House, HouseError};
 use super::kind::Key;
+use super::say::say;
 use super::store::HouseFile;
 use crate::call::json::spaced;
 use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
@@ -230,7 +231,12 @@ impl Tool for HomeTool {
                 device: id.to_owned(),
             })?;
             return Ok(Outcome {
-                result: described(device, |_| true, false),
+                result: described(
+                    device,
+                    house.language.as_deref().unwrap_or_default(),
+                    |_| true,
+                    false,
+                ),
                 changes: Vec::new(),
             });
         }
@@ -245,8 +251,14 @@ impl Tool for HomeTool {
             touched = parts.iter().map(|(key, _)| *key).collect();
             parts
         })?;
+        let language = self.house.house()?.language.clone().unwrap_or_default();
         Ok(Outcome {
-            result: described(&device, |key| touched.contains(&key), changes.is_empty()),
+            result: described(
+                &device,
+                &language,
+                |key| touched.contains(&key),
+                changes.is_empty(),
+            ),
             changes: changes
                 .iter()
                 .map(|change| {
@@ -262,8 +274,13 @@ impl Tool for HomeTool {
     }
 }
 
-/// `{"device": …, …}` with these parts of its state.
-fn described(device: &Device, which: impl Fn(Key) -> bool, unchanged: bool) -> Value {
+/// `{"device": …, …, "text": …}` with these parts of its state; the text says them in words.
+fn described(
+    device: &Device,
+    language: &str,
+    which: impl Fn(Key) -> bool,
+    unchanged: bool,
+) -> Value {
     let mut result = Map::new();
     result.insert("device".into(), device.id.as_str().into());
     for key in device.keys().filter(|&key| which(key)) {
@@ -273,6 +290,7 @@ fn described(device: &Device, which: impl Fn(Key) -> bool, unchanged: bool) -> V
     if unchanged {
         result.insert("unchanged".into(), true.into());
     }
+    result.insert("text".into(), say(device, language, which).into());
     Value::Object(result)
 }
 
@@ -355,7 +373,7 @@ state = { value = false, unit = "" }
     fn registry() -> (tempfile::TempDir, Registry, Arc<HouseFile>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("h.toml");
-        std::fs::write(&path, HOUSE).unwrap();
+        fs_err::write(&path, HOUSE).unwrap();
         let house = Arc::new(HouseFile::open(&path).unwrap());
         let mut registry = Registry::new();
         registry.register_all(tools(&house)).unwrap();
@@ -370,7 +388,7 @@ state = { value = false, unit = "" }
             .collect()
     }
 
-    fn run(registry: &mut Registry, tool: &str, arguments: Value) -> Result<Outcome, FailureKind> {
+    fn run(registry: &mut Registry, tool: &str, arguments: &Value) -> Result<Outcome, FailureKind> {
         let moves = registry.moves(&Policy::default()).unwrap();
         let call = Call {
             tool: tool.into(),
@@ -500,7 +518,7 @@ state = { value = false, unit = "" }
             ),
         ];
         for (tool, arguments, result, changes) in cases {
-            let outcome = run(&mut registry, tool, arguments.clone()).unwrap();
+            let outcome = run(&mut registry, tool, &arguments).unwrap();
             assert_eq!(outcome.result, result, "{tool} {arguments}");
             assert_eq!(outcome.changes, changes, "{tool} {arguments}");
         }
@@ -546,15 +564,31 @@ state = { value = false, unit = "" }
             ("explode", json!({}), FailureKind::UnknownTool),
         ];
         for (tool, arguments, kind) in cases {
-            assert_eq!(run(&mut registry, tool, arguments), Err(kind), "{tool}");
+            assert_eq!(run(&mut registry, tool, &arguments), Err(kind), "{tool}");
         }
-        assert_eq!(std::fs::read_to_string(house.path()).unwrap(), HOUSE);
+        assert_eq!(fs_err::read_to_string(house.path()).unwrap(), HOUSE);
+    }
+
+    #[test]
+    fn the_houses_that_ship_are_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/houses");
+        let mut houses = 0;
+        for entry in fs_err::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let house = HouseFile::open(&path).unwrap().house().unwrap();
+            assert!(house.devices.len() > 3 && !house.areas.is_empty());
+            houses += 1;
+        }
+        assert!(houses >= 3);
     }
 
     #[test]
     fn a_broken_house_is_an_error_with_its_line() {
         let (_folder, registry, house) = registry();
-        std::fs::write(house.path(), HOUSE.replace("sensor", "robot")).unwrap();
+        fs_err::write(house.path(), HOUSE.replace("sensor", "robot")).unwrap();
         let error = registry.moves(&Policy::default()).unwrap_err();
         assert!(
             error.to_string().contains("h.toml:44: unknown kind"),

@@ -1,0 +1,109 @@
+//! Where the examples of a request come from.
+
+use super::context::Shown;
+use crate::call::{FailureKind, Moves};
+use crate::fewshot::{ExampleId, Fill, Pool, Query};
+use std::collections::HashMap;
+
+/// Chooses the examples of a request.
+pub trait Examples {
+    /// At most `most` examples for a request among the legal moves, the most relevant last, where
+    /// models heed them most; `failure` and what was `shown` before where the last attempt failed.
+    fn choose(
+        &mut self,
+        request: &str,
+        moves: &Moves,
+        failure: Option<FailureKind>,
+        shown: &[Shown],
+        most: usize,
+    ) -> Vec<Shown>;
+}
+
+/// No examples at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoExamples;
+
+impl Examples for NoExamples {
+    fn choose(
+        &mut self,
+        _request: &str,
+        _moves: &Moves,
+        _failure: Option<FailureKind>,
+        _shown: &[Shown],
+        _most: usize,
+    ) -> Vec<Shown> {
+        Vec::new()
+    }
+}
+
+/// Examples out of a pool.
+#[derive(Debug)]
+pub struct FromPool {
+    pool: Pool,
+    /// Decides among equals.
+    pub seed: u64,
+    /// Which live values fill holes.
+    pub fill: Fill,
+    /// What the pool knows of the texts that were shown.
+    ids: HashMap<(String, String), ExampleId>,
+}
+
+impl FromPool {
+    /// Examples out of `pool`.
+    pub fn new(pool: Pool) -> Self {
+        Self {
+            pool,
+            seed: 0,
+            fill: Fill::default(),
+            ids: HashMap::new(),
+        }
+    }
+}
+
+impl Examples for FromPool {
+    fn choose(
+        &mut self,
+        request: &str,
+        moves: &Moves,
+        failure: Option<FailureKind>,
+        shown: &[Shown],
+        most: usize,
+    ) -> Vec<Shown> {
+        let legal: Vec<(&str, &crate::call::Domains)> = moves
+            .moves
+            .iter()
+            .map(|legal| (legal.spec.name.as_str(), &legal.domains))
+            .collect();
+        let exclude: Vec<ExampleId> = shown
+            .iter()
+            .filter_map(|shown| self.ids.get(&(shown.request.clone(), shown.reply.clone())))
+            .cloned()
+            .collect();
+        let query = Query {
+            most,
+            most_calls: moves.max_calls,
+            may_ask: moves.ask,
+            fill: self.fill,
+            seed: self.seed,
+            exclude: &exclude,
+            failure: failure.map(|kind| (kind, None)),
+            ..Query::new(request, &legal)
+        };
+        let mut chosen: Vec<Shown> = self
+            .pool
+            .select(&query)
+            .into_iter()
+            .map(|found| {
+                let shown = Shown {
+                    request: found.request,
+                    reply: found.reply.to_text(),
+                };
+                self.ids
+                    .insert((shown.request.clone(), shown.reply.clone()), found.id);
+                shown
+            })
+            .collect();
+        chosen.reverse();
+        chosen
+    }
+}

@@ -1,0 +1,368 @@
+//! `snaffle run` and `snaffle task resume`: one request, or one after another, to its end.
+//!
+//! Everything that can be wrong is looked at before the journal is touched: settings, request,
+//! house, tools, policy, model, the request's length.
+
+use super::args::{Resume, Run};
+use super::config::layers::{Layers, Source};
+use super::config::registry::{Setting, find};
+use super::context::Context;
+use super::engine::Engine;
+use super::error::{Failure, exit_of};
+use super::exit::Exit;
+use super::input;
+use super::interrupt::Interrupts;
+use super::person::Asker;
+use super::settings::Settings;
+use super::style::{NAME, paint};
+use super::view::{Style, View};
+use super::world::{self, HouseLock};
+use crate::agent::{Agent, FromPool, StopReason, SystemClock};
+use crate::model::{Cancel, Generator, Message, Prompt, Role};
+use crate::task::{ActiveTask, Definition, Journal, JournalError, TaskError, TaskId};
+use crate::tool::Registry;
+use crate::trace::{JsonLines, Null, Retention, Trace, TraceSettings};
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs it.
+///
+/// # Errors
+/// Whatever keeps a request from being worked on.
+pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
+    let layers = context.layers(&args.settings.given)?;
+    let settings = context.resolve(&layers)?;
+    let request = match &args.request {
+        Some(text) => Some(input::request(text)?),
+        None => None,
+    };
+    let interrupts = Interrupts::install()?;
+    let record = recorded(&layers, &context.surroundings.folder);
+    let mut run = Runner::open(context, settings, args.yes, record)?;
+    match request {
+        Some(request) => run.request(context, &request, &interrupts.begin()),
+        None => interactive(context, &mut run, &interrupts),
+    }
+}
+
+/// Goes on with a task, with the settings that it was begun with where no flag says otherwise.
+///
+/// # Errors
+/// As [`run`], and that there is no such task.
+pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
+    let journal = context.settings(&args.settings.given)?.journal;
+    let journal = Journal::open(&journal)?;
+    let id = journal.find(&args.id)?;
+    let record = journal.read(&id)?;
+    let task = crate::task::Task::fold(&id, &record.entries).map_err(TaskError::from)?;
+    let mut flags = as_flags(&task.settings);
+    flags.extend(args.settings.given.iter().cloned());
+    let layers = context.layers(&flags)?;
+    let settings = context.resolve(&layers)?;
+    let interrupts = Interrupts::install()?;
+    let mut run = Runner::open(context, settings, args.yes, Value::Null)?;
+    let mut active = ActiveTask::resume(&journal, &id, Timestamp::now())?;
+    run.work(context, &mut active, &interrupts.begin())
+}
+
+/// Requests line by line, until the input ends.
+fn interactive(
+    context: &mut Context,
+    run: &mut Runner,
+    interrupts: &Interrupts,
+) -> Result<Exit, Failure> {
+    let mut last = Exit::Success;
+    loop {
+        if context.terminal.can_ask() {
+            write!(context.terminal.err, "{} ", paint(NAME, "snaffle>"))?;
+            context.terminal.err.flush()?;
+        }
+        let mut line = String::new();
+        if io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(last);
+        }
+        let request = line.trim();
+        if request.is_empty() {
+            continue;
+        }
+        if matches!(request, "exit" | "quit") {
+            return Ok(last);
+        }
+        let cancel = interrupts.begin();
+        match run.request(context, request, &cancel) {
+            Ok(exit) => last = exit,
+            // What is wrong with one request need not be wrong with the next.
+            Err(failure) if matches!(failure.exit, Exit::Input | Exit::Unfinished) => {
+                context.terminal.fail(&failure);
+                last = failure.exit;
+            }
+            Err(failure) => return Err(failure),
+        }
+        interrupts.end();
+    }
+}
+
+/// Everything that stays from request to request.
+struct Runner {
+    settings: Settings,
+    approve_all: bool,
+    /// What the journal keeps of the settings.
+    record: Value,
+    registry: Registry,
+    examples: FromPool,
+    engine: Engine,
+    progress: ProgressBar,
+    _lock: Option<HouseLock>,
+}
+
+impl Runner {
+    fn open(
+        context: &mut Context,
+        settings: Settings,
+        approve_all: bool,
+        record: Value,
+    ) -> Result<Self, Failure> {
+        let registry = world::registry(&settings)?;
+        let examples = world::examples(&settings)?;
+        world::policy(&settings)?;
+        let lock = match &settings.house {
+            Some(house) if !settings.dry_run => Some(HouseLock::take(house, &settings.state_dir)?),
+            _ => None,
+        };
+        let progress = progress(context.terminal.shows_progress());
+        let mut engine = Engine::open(&settings, &progress)?;
+        if let Err(failure) = engine.load_prefix(&settings) {
+            // Only time is lost.
+            context.terminal.warn(&failure.message);
+        }
+        Ok(Self {
+            settings,
+            approve_all,
+            record,
+            registry,
+            examples,
+            engine,
+            progress,
+            _lock: lock,
+        })
+    }
+
+    /// One request, from a new task to its end.
+    fn request(
+        &mut self,
+        context: &mut Context,
+        request: &str,
+        cancel: &Cancel,
+    ) -> Result<Exit, Failure> {
+        self.check_length(request)?;
+        let definition = world::definition(&self.settings, &self.registry, request)?;
+        let mut task = self.begin(request, definition)?;
+        self.work(context, &mut task, cancel)
+    }
+
+    /// A request that can never fit is refused before anything is recorded.
+    fn check_length(&mut self, request: &str) -> Result<(), Failure> {
+        let message = Message {
+            role: Role::User,
+            content: request.to_owned(),
+        };
+        let prompt = Prompt {
+            messages: vec![message],
+            stable: 0,
+        };
+        let tokens = self.engine.generator.count(&prompt)?;
+        let capacity = self.engine.generator.capacity();
+        let reserved = self.settings.max_tokens.min(capacity / 2);
+        if tokens + reserved > capacity {
+            let message = format!(
+                "the request has {tokens} tokens; the context of {capacity} holds {} of them",
+                capacity - reserved
+            );
+            return Err(Failure::input(message).hint("shorten it, or set a larger --context"));
+        }
+        Ok(())
+    }
+
+    fn begin(&self, request: &str, definition: Definition) -> Result<ActiveTask, Failure> {
+        let record = self.record.clone();
+        if self.settings.dry_run {
+            let now = Timestamp::now();
+            let id = TaskId::new(now, rand::random());
+            return Ok(ActiveTask::unrecorded(
+                id, request, definition, record, now,
+            )?);
+        }
+        let journal = Journal::open(&self.settings.journal)?;
+        loop {
+            let now = Timestamp::now();
+            let id = TaskId::new(now, rand::random());
+            let (definition, record) = (definition.clone(), record.clone());
+            match ActiveTask::create(&journal, id, request, definition, record, now) {
+                // Another run began in the same second with the same random part.
+                Err(TaskError::Journal(JournalError::Exists { .. })) => {}
+                begun => return Ok(begun?),
+            }
+        }
+    }
+
+    fn work(
+        &mut self,
+        context: &mut Context,
+        task: &mut ActiveTask,
+        cancel: &Cancel,
+    ) -> Result<Exit, Failure> {
+        let terminal = &context.terminal;
+        let style = match (terminal.json, terminal.quiet) {
+            (true, _) => Style::Json,
+            (_, true) => Style::Quiet,
+            _ => Style::Session,
+        };
+        let id = task.task().id.to_string();
+        let mut trace = self.trace(&id)?;
+        let mut view = View::new(
+            terminal.second_out(),
+            style,
+            cancel.clone(),
+            self.progress.clone(),
+        );
+        let present = terminal.can_ask() && !terminal.json;
+        let (input, output) = (io::stdin().lock(), terminal.second_err());
+        let mut person = Asker::new(input, output, present, self.progress.clone());
+        let clock = SystemClock::start();
+        let settings = world::agent_settings(&self.settings, &self.engine.info, self.approve_all)?;
+        let report = Agent {
+            generator: &mut self.engine.generator,
+            tools: &mut self.registry,
+            examples: &mut self.examples,
+            person: &mut person,
+            observer: &mut view,
+            trace: trace.as_mut(),
+            clock: &clock,
+            cancel: cancel.clone(),
+            settings,
+        }
+        .run(task);
+        // What could not be written explains why the run was stopped.
+        view.finish()?;
+        drop(person);
+        let report = report?;
+        if let Err(error) = trace.finish() {
+            context.terminal.warn(&error.to_string());
+        }
+        if let Err(failure) = self.engine.save_prefix(&self.settings) {
+            context.terminal.warn(&failure.message);
+        }
+        if !self.settings.dry_run && can_be_resumed(&report.reason) {
+            let hint = format!("go on with it: snaffle task resume {id}");
+            context.terminal.note(&hint);
+        }
+        Ok(exit_of(&report.reason))
+    }
+
+    fn trace(&self, id: &str) -> Result<Box<dyn Trace>, Failure> {
+        if self.settings.trace_keep == 0 {
+            return Ok(Box::new(Null));
+        }
+        let mut settings = TraceSettings::new(self.settings.trace_dir.clone());
+        settings.redact.clone_from(&self.settings.redact);
+        settings.keep_prompts = self.settings.keep_prompts;
+        settings.retention = Retention {
+            files: self.settings.trace_keep,
+            ..Retention::default()
+        };
+        let clock = Box::new(Timestamp::now);
+        Ok(Box::new(JsonLines::create(&settings, id, clock)?))
+    }
+}
+
+/// Shows how far the prompt is, where a person sees it.
+fn progress(shown: bool) -> ProgressBar {
+    if !shown {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("     reading {pos}/{len} tokens")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::no_length().with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn can_be_resumed(reason: &StopReason) -> bool {
+    match reason {
+        StopReason::Asked
+        | StopReason::Refused
+        | StopReason::TurnLimit
+        | StopReason::TokenLimit
+        | StopReason::TimeLimit
+        | StopReason::Cancelled => true,
+        StopReason::Answered
+        | StopReason::AnswerFlagged
+        | StopReason::Repeated
+        | StopReason::TooManyFailures
+        | StopReason::DryRun => false,
+    }
+}
+
+/// Settings that are not at their default, as the journal keeps them: paths from the root, so that
+/// the task can be resumed in another folder.
+fn recorded(layers: &Layers, folder: &Path) -> Value {
+    let mut record = Map::new();
+    for resolved in layers.iter().filter(|r| r.source != Source::Default) {
+        let setting = resolved.setting;
+        let Some(value) = &resolved.value else {
+            continue;
+        };
+        if setting.name == "dry_run" {
+            continue;
+        }
+        let text = setting.kind.to_text(value, |path| folder.join(path));
+        record.insert(setting.name.to_owned(), text.into());
+    }
+    Value::Object(record)
+}
+
+/// The inverse of [`recorded`].
+fn as_flags(record: &Value) -> Vec<(&'static Setting, String)> {
+    let entries = record.as_object().into_iter().flatten();
+    entries
+        .filter_map(|(name, text)| Some((find(name)?, text.as_str()?.to_owned())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::config::layers::Surroundings;
+    use std::path::PathBuf;
+
+    #[test]
+    fn recorded_settings_are_read_back() {
+        let flags: Vec<(&'static Setting, String)> = [
+            ("house", "h.toml"),
+            ("tools", "a.toml"),
+            ("tools", "/b.toml"),
+            ("policy", "unlock=deny"),
+            ("policy", "turn_*=ask"),
+            ("max_turns", "3"),
+            ("dry_run", "true"),
+        ]
+        .map(|(name, text)| (find(name).unwrap(), text.to_owned()))
+        .into();
+        let surroundings = Surroundings::default();
+        let layers = Layers::read(&surroundings, None, &flags).unwrap();
+        let record = recorded(&layers, Path::new("/w"));
+        let again = Layers::read(&surroundings, None, &as_flags(&record)).unwrap();
+        let settings = Settings::resolve(&again, &surroundings).unwrap();
+        assert_eq!(settings.house, Some(PathBuf::from("/w/h.toml")));
+        let tools: Vec<PathBuf> = vec!["/w/a.toml".into(), "/b.toml".into()];
+        assert_eq!(settings.tools, tools);
+        assert_eq!(settings.policy["unlock"], "deny");
+        assert_eq!(settings.policy["turn_*"], "ask");
+        assert_eq!(settings.max_turns, 3);
+        assert!(!settings.dry_run);
+    }
+}

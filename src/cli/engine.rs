@@ -1,0 +1,282 @@
+//! From `--model` to something that writes: the file is found, checked, loaded, and its evaluated
+//! prefix taken up from the last run.
+
+use super::error::Failure;
+use super::exit::Exit;
+use super::settings::Settings;
+use crate::decode::SessionGenerator;
+use crate::mask::{Lexicon, MaskStore};
+use crate::model::manifest::TemplateSource;
+use crate::model::{
+    Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
+    Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
+};
+use indicatif::ProgressBar;
+use siphasher::sip::SipHasher13;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of the manifest up to this size are hashed before every use (under a tenth of a second
+/// for the tiny ones); larger ones when they are fetched, and by `snaffle model verify`.
+const HASHED_UP_TO: u64 = 512 << 20;
+
+/// Prefix files kept in a folder, the oldest deleted first: a few megabytes each for tiny models.
+const PREFIXES: usize = 16;
+
+/// A loaded model.
+pub struct Engine {
+    /// What writes.
+    pub generator: Remembering,
+    /// What the file says of itself.
+    pub info: GgufInfo,
+    located: Located,
+    lexicon: Arc<Lexicon>,
+    store: Arc<MaskStore>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("located", &self.located)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The manifest that ships, with the one in the folder of models over it.
+///
+/// # Errors
+/// A manifest that is wrong.
+pub fn manifest(models_dir: &Path) -> Result<Manifest, Failure> {
+    let own = models_dir.join("models.toml");
+    Ok(Manifest::with_user_file(own.is_file().then_some(&own))?)
+}
+
+impl Engine {
+    /// Finds, checks and loads the model; progress in a prompt is told to `progress`.
+    ///
+    /// # Errors
+    /// A model that is missing, damaged, not the manifest's, or that the backend does not load.
+    pub fn open(settings: &Settings, progress: &ProgressBar) -> Result<Self, Failure> {
+        let manifest = manifest(&settings.models_dir)?;
+        let located = locate(Some(&settings.model), &settings.models_dir, &manifest)?;
+        let info = inspect(&located.path)?;
+        check_hash(&located)?;
+        let format = template(&located, &info)?;
+        let name = name_of(&located);
+        let session = session(&located.path, settings)?;
+        let lexicon = Arc::new(Lexicon::new(Arc::clone(session.vocabulary())));
+        let store = Arc::new(MaskStore::new(settings.mask_store));
+        let mut inner = generator(name, session, format, &lexicon, &store);
+        let bar = progress.clone();
+        inner.on_progress(Some(Box::new(move |done, total| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        })));
+        Ok(Self {
+            generator: Remembering { inner, last: None },
+            info,
+            located,
+            lexicon,
+            store,
+        })
+    }
+
+    /// The model's name: the manifest's, or the file's.
+    pub fn name(&self) -> String {
+        name_of(&self.located)
+    }
+
+    /// The same grammar, vocabulary and template over random logits: what chance reaches.
+    ///
+    /// # Errors
+    /// A template that cannot be read.
+    pub fn random(&self, seed: u64) -> Result<SessionGenerator, Failure> {
+        let vocabulary = Arc::clone(self.lexicon.vocabulary());
+        let session = RandomSession::new(vocabulary, self.generator.capacity(), seed);
+        let format = template(&self.located, &self.info)?;
+        Ok(generator(
+            "random logits".to_owned(),
+            Box::new(session),
+            format,
+            &self.lexicon,
+            &self.store,
+        ))
+    }
+
+    /// Takes up the prefix that a run with the same settings left.
+    ///
+    /// # Errors
+    /// A file that exists and cannot be read.
+    pub fn load_prefix(&mut self, settings: &Settings) -> Result<(), Failure> {
+        if let Some(path) = self.prefix_path(settings) {
+            self.generator.inner.load_prefix(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the evaluated prefix for the next run.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn save_prefix(&mut self, settings: &Settings) -> Result<(), Failure> {
+        let (Some(path), Some(prompt)) = (self.prefix_path(settings), self.generator.last.take())
+        else {
+            return Ok(());
+        };
+        if let Some(folder) = path.parent() {
+            fs_err::create_dir_all(folder)?;
+            drop_oldest(folder, PREFIXES)?;
+        }
+        self.generator.inner.save_prefix(&prompt, &path)?;
+        Ok(())
+    }
+
+    /// One file for a model and the tools that its prompts may describe.
+    fn prefix_path(&self, settings: &Settings) -> Option<PathBuf> {
+        let folder = settings.prefix_cache.as_ref()?;
+        let mut hasher = SipHasher13::new();
+        self.located.path.hash(&mut hasher);
+        settings.house.hash(&mut hasher);
+        settings.tools.hash(&mut hasher);
+        settings.assistant.hash(&mut hasher);
+        settings.tools_in_prompt.hash(&mut hasher);
+        let hash = hasher.finish();
+        let stem = self.located.path.file_stem()?.to_string_lossy();
+        Some(folder.join(format!("{stem}-{hash:016x}.prefix")))
+    }
+}
+
+fn name_of(located: &Located) -> String {
+    match &located.entry {
+        Some(entry) => entry.name.clone(),
+        None => {
+            let stem = located.path.file_stem().unwrap_or_default();
+            stem.to_string_lossy().into_owned()
+        }
+    }
+}
+
+fn generator(
+    name: String,
+    session: Box<dyn Session>,
+    format: Box<dyn Format>,
+    lexicon: &Arc<Lexicon>,
+    store: &Arc<MaskStore>,
+) -> SessionGenerator {
+    let (lexicon, store) = (Arc::clone(lexicon), Arc::clone(store));
+    let limits = crate::mask::Limits::default();
+    SessionGenerator::new(name, session, format, lexicon, store, limits)
+}
+
+/// A file of the manifest must be what the manifest says.
+fn check_hash(located: &Located) -> Result<(), Failure> {
+    let Some(entry) = &located.entry else {
+        return Ok(());
+    };
+    let length = fs_err::metadata(&located.path)?.len();
+    if length == entry.size && length > HASHED_UP_TO {
+        return Ok(());
+    }
+    let folder = located.path.parent().unwrap_or(Path::new(""));
+    verify(entry, folder, &Cancel::default(), &mut ())?;
+    Ok(())
+}
+
+fn template(located: &Located, info: &GgufInfo) -> Result<Box<dyn Format>, Failure> {
+    let plain = located
+        .entry
+        .as_ref()
+        .is_some_and(|entry| entry.template == TemplateSource::Plain);
+    let template = match &info.chat_template {
+        Some(text) if !plain => {
+            let bos = info.bos.as_deref().unwrap_or_default();
+            let eos = info.eos.as_deref().unwrap_or_default();
+            ChatTemplate::from_source(text, bos, eos).map_err(|error| {
+                let path = located.path.display();
+                Failure::new(Exit::Model, format!("{path}: the chat template {error}"))
+            })?
+        }
+        _ => ChatTemplate::plain(),
+    };
+    Ok(Box::new(template))
+}
+
+#[cfg(feature = "llama")]
+fn session(path: &Path, settings: &Settings) -> Result<Box<dyn Session>, Failure> {
+    use crate::model::llama::{LlamaModel, LlamaSettings};
+    let llama = LlamaSettings {
+        threads: settings.threads,
+        context: settings.context,
+        gpu_layers: settings.gpu_layers,
+        ..LlamaSettings::default()
+    };
+    let model = LlamaModel::open(path, llama)
+        .map_err(|error| Failure::new(Exit::Model, error.to_string()))?;
+    Ok(Box::new(model.session()?))
+}
+
+#[cfg(not(feature = "llama"))]
+fn session(path: &Path, _settings: &Settings) -> Result<Box<dyn Session>, Failure> {
+    let message = format!(
+        "{}: this program was built without a backend that runs models",
+        path.display()
+    );
+    Err(Failure::new(Exit::Model, message).hint("build it with the feature `llama`"))
+}
+
+/// Deletes the oldest files of `folder` until fewer than `most` are left.
+fn drop_oldest(folder: &Path, most: usize) -> std::io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        let entry = entry?;
+        if entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "prefix")
+        {
+            files.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    files.sort();
+    let surplus = (files.len() + 1).saturating_sub(most);
+    for (_, path) in files.into_iter().take(surplus) {
+        fs_err::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// A generator that remembers its last prompt, whose stable part can then be saved.
+pub struct Remembering {
+    inner: SessionGenerator,
+    last: Option<Prompt>,
+}
+
+impl std::fmt::Debug for Remembering {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remembering").finish_non_exhaustive()
+    }
+}
+
+impl Generator for Remembering {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn obeys_grammar(&self) -> bool {
+        self.inner.obeys_grammar()
+    }
+
+    fn capacity(&self) -> usize {
+        self.inner.capacity()
+    }
+
+    fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
+        self.inner.count(prompt)
+    }
+
+    fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
+        self.last = Some(request.prompt.clone());
+        self.inner.generate(request)
+    }
+}

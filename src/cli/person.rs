@@ -1,0 +1,172 @@
+//! The person at the terminal. Without a terminal the answer is no.
+
+use super::style::{FAINT, NAME, WARN, paint};
+use super::view::call_line;
+use crate::agent::Person;
+use crate::call::{Call, ToolSpec};
+use crate::task::{Pending, Settlement};
+use indicatif::ProgressBar;
+use std::io::{BufRead, Write};
+
+/// Asks on one stream and reads the answer from another.
+pub struct Asker<R, W> {
+    input: R,
+    output: W,
+    /// Whether anybody is there.
+    present: bool,
+    progress: ProgressBar,
+}
+
+impl<R, W> std::fmt::Debug for Asker<R, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asker")
+            .field("present", &self.present)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: BufRead, W: Write> Asker<R, W> {
+    /// Asks on `output` where somebody is `present`; `progress` is cleared first.
+    pub fn new(input: R, output: W, present: bool, progress: ProgressBar) -> Self {
+        Self {
+            input,
+            output,
+            present,
+            progress,
+        }
+    }
+
+    /// One trimmed line; `None` at the end of the input or where a stream fails.
+    fn ask(&mut self, question: &str) -> Option<String> {
+        self.progress.reset();
+        write!(self.output, "{question} ").ok()?;
+        self.output.flush().ok()?;
+        let mut line = String::new();
+        if self.input.read_line(&mut line).ok()? == 0 {
+            _ = writeln!(self.output);
+            return None;
+        }
+        Some(line.trim().to_owned())
+    }
+}
+
+impl<R: BufRead, W: Write> Person for Asker<R, W> {
+    fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
+        let line = call_line(call);
+        if !self.present {
+            let hint = format!(
+                "nobody is there to ask: --yes approves everything, --policy {}=allow this tool",
+                spec.name
+            );
+            _ = writeln!(self.output, "     {} {hint}", paint(NAME, "hint:"));
+            return false;
+        }
+        let question = format!("     {} {line}  allow? [y/N]", paint(WARN, "?"));
+        let answer = self.ask(&question).unwrap_or_default();
+        is_yes(&answer)
+    }
+
+    fn reply(&mut self, _question: &str) -> Option<String> {
+        if !self.present {
+            return None;
+        }
+        let prompt = format!("     {}", paint(NAME, "›"));
+        self.ask(&prompt).filter(|reply| !reply.is_empty())
+    }
+
+    fn settle(&mut self, pending: &Pending) -> Option<Settlement> {
+        if !self.present {
+            return None;
+        }
+        let line = call_line(&pending.call);
+        _ = writeln!(
+            self.output,
+            "     {line}\n     {}",
+            paint(FAINT, "this call was interrupted; it may have taken effect")
+        );
+        let question = format!(
+            "     {} did it? [y: yes, n: no, r: call it again, else: leave it]",
+            paint(WARN, "?")
+        );
+        match self.ask(&question)?.as_str() {
+            "r" | "R" => Some(Settlement::Repeat),
+            "n" | "N" | "no" => Some(Settlement::DidNotHappen),
+            answer if is_yes(answer) => Some(Settlement::Happened),
+            _ => None,
+        }
+    }
+}
+
+/// Yes, and nothing that only might mean it.
+fn is_yes(answer: &str) -> bool {
+    matches!(
+        answer.to_lowercase().as_str(),
+        "y" | "yes" | "да" | "д" | "是"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Effect;
+
+    fn spec() -> ToolSpec {
+        ToolSpec {
+            name: "unlock".into(),
+            description: String::new(),
+            parameters: serde_json::json!({}),
+            effect: Effect::Risk,
+            idempotent: true,
+        }
+    }
+
+    fn asker(input: &'static str, present: bool) -> Asker<&'static [u8], Vec<u8>> {
+        Asker::new(input.as_bytes(), Vec::new(), present, ProgressBar::hidden())
+    }
+
+    #[test]
+    fn only_yes_is_yes() {
+        let call = Call::new("unlock", [("device", "front door")]);
+        for (input, present, granted) in [
+            ("y\n", true, true),
+            ("YES\n", true, true),
+            ("да\n", true, true),
+            ("\n", true, false),
+            ("yep\n", true, false),
+            ("", true, false),
+            ("y\n", false, false),
+        ] {
+            let answer = asker(input, present).approve(&call, &spec());
+            assert_eq!(answer, granted, "{input:?} {present}");
+        }
+    }
+
+    #[test]
+    fn interrupted_calls_are_settled_by_words() {
+        let pending = Pending {
+            step: 1,
+            call: Call::new("unlock", [("device", "front door")]),
+            effect: Effect::Risk,
+            idempotent: false,
+        };
+        for (input, present, expected) in [
+            ("y\n", true, Some(Settlement::Happened)),
+            ("n\n", true, Some(Settlement::DidNotHappen)),
+            ("r\n", true, Some(Settlement::Repeat)),
+            ("\n", true, None),
+            ("y\n", false, None),
+        ] {
+            assert_eq!(
+                asker(input, present).settle(&pending),
+                expected,
+                "{input:?}"
+            );
+        }
+        assert_eq!(
+            asker("the left one\n", true).reply("Which?").as_deref(),
+            Some("the left one")
+        );
+        assert_eq!(asker("\n", true).reply("Which?"), None);
+        assert_eq!(asker("x\n", false).reply("Which?"), None);
+    }
+}

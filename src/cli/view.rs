@@ -1,0 +1,490 @@
+//! A run as a person sees it: request, each turn's call and what it changed, answer, figures.
+//!
+//! Whatever comes from a model, a tool or a file is sanitised here.
+
+use super::style::{BAD, FAINT, GOOD, NAME, STRONG, WARN, paint};
+use crate::agent::{Event, Figures, Observer, StopReason};
+use crate::call::Call;
+use crate::call::json::spaced;
+use crate::model::Cancel;
+use crate::tool::Outcome;
+use crate::trace::{sanitize, sanitize_line};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Most characters of a tool's result or an argument that are shown; the trace has all of it.
+const SHOWN: usize = 240;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The whole session.
+    Session,
+    /// The answer or the question alone.
+    Quiet,
+    /// One JSON object an event.
+    Json,
+}
+
+/// Shows a run as it happens.
+pub struct View<W: Write> {
+    out: W,
+    style: Style,
+    cancel: Cancel,
+    progress: ProgressBar,
+    /// The turn whose number has not been shown yet.
+    turn: Option<usize>,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> std::fmt::Debug for View<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("style", &self.style)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> View<W> {
+    /// Writes to `out`. Where that fails, `cancel` ends the run; `progress` is cleared before
+    /// anything is written.
+    pub fn new(out: W, style: Style, cancel: Cancel, progress: ProgressBar) -> Self {
+        Self {
+            out,
+            style,
+            cancel,
+            progress,
+            turn: None,
+            failure: None,
+        }
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// The first thing that could not be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.progress.finish_and_clear();
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+
+    /// What the view was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    /// The margin of a line: the turn's number on its first one.
+    fn margin(&mut self) -> String {
+        match self.turn.take() {
+            Some(turn) => paint(FAINT, format!("{turn:>3}  ")),
+            None => "     ".to_owned(),
+        }
+    }
+
+    fn session(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::RunStarted {
+                task,
+                request,
+                resumed,
+            } => {
+                let request = paint(STRONG, indented(request, "  "));
+                let note = if *resumed {
+                    paint(FAINT, format!("  (task {task}, resumed)"))
+                } else {
+                    String::new()
+                };
+                writeln!(self.out, "{} {request}{note}\n", paint(NAME, "›"))
+            }
+            Event::TurnStarted { turn } => {
+                self.turn = Some(*turn);
+                Ok(())
+            }
+            Event::Prefill { .. } | Event::Reply { .. } => Ok(()),
+            Event::CallStarted { call, dry } => {
+                let note = if *dry {
+                    paint(FAINT, "  (dry run: not executed)")
+                } else {
+                    String::new()
+                };
+                let margin = self.margin();
+                writeln!(self.out, "{margin}{}{note}", call_line(call))
+            }
+            Event::Approval { granted: true, .. } => Ok(()),
+            Event::Approval { call, .. } => {
+                let margin = self.margin();
+                let word = paint(WARN, "not approved");
+                writeln!(self.out, "{margin}{}  {word}", call_line(call))
+            }
+            Event::CallFinished { outcome, .. } => self.outcome(outcome),
+            Event::Failure { kind, hint } => {
+                let margin = self.margin();
+                let kind = sanitize_line(kind).replace('_', " ");
+                writeln!(self.out, "{margin}{}", paint(WARN, kind))?;
+                writeln!(
+                    self.out,
+                    "     {} {}",
+                    paint(NAME, "hint:"),
+                    indented(hint, "           ")
+                )
+            }
+            Event::Question { text } => {
+                let margin = self.margin();
+                let mark = paint(WARN, "?");
+                writeln!(self.out, "{margin}{mark} {}", indented(text, "       "))
+            }
+            Event::Answer { text, flag } => {
+                self.turn = None;
+                writeln!(self.out, "\n  {}", indented(text, "  "))?;
+                match flag {
+                    Some(flag) => {
+                        let word = paint(BAD, "not to be believed:");
+                        writeln!(self.out, "  {word} {}", sanitize_line(flag))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Event::Stopped { reason, figures } => self.end(reason, figures),
+        }
+    }
+
+    fn outcome(&mut self, outcome: &Outcome) -> io::Result<()> {
+        if outcome.changes.is_empty() {
+            let text = shortened(&result_text(&outcome.result));
+            return writeln!(self.out, "     {}", indented(&text, "     "));
+        }
+        for change in &outcome.changes {
+            let change = shortened(&sanitize_line(change));
+            writeln!(self.out, "     {}", paint(GOOD, change))?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, reason: &StopReason, figures: &Figures) -> io::Result<()> {
+        match reason {
+            StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => {}
+            StopReason::DryRun => writeln!(self.out, "\n  {reason}")?,
+            StopReason::Repeated
+            | StopReason::TooManyFailures
+            | StopReason::Refused
+            | StopReason::TurnLimit
+            | StopReason::TokenLimit
+            | StopReason::TimeLimit
+            | StopReason::Cancelled => {
+                writeln!(self.out, "\n  {} {reason}", paint(WARN, "stopped:"))?;
+            }
+        }
+        writeln!(self.out, "\n{}", paint(FAINT, figures_line(figures)))?;
+        if let Some(trace) = &figures.trace {
+            let trace = format!("trace {}", trace.display());
+            writeln!(self.out, "{}", paint(FAINT, sanitize_line(&trace)))?;
+        }
+        Ok(())
+    }
+
+    fn quiet(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Answer { text, flag: None } | Event::Question { text } => {
+                writeln!(self.out, "{}", sanitize(text))
+            }
+            Event::Answer {
+                text,
+                flag: Some(flag),
+            } => writeln!(self.out, "{} ({})", sanitize(text), sanitize_line(flag)),
+            Event::CallStarted { call, dry: true } => writeln!(self.out, "{}", call_line(call)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> Observer for View<W> {
+    fn event(&mut self, event: &Event) {
+        if self.failure.is_some() {
+            return;
+        }
+        if !matches!(event, Event::Prefill { .. }) {
+            self.progress.reset();
+        }
+        let written = match self.style {
+            Style::Session => self.session(event),
+            Style::Quiet => self.quiet(event),
+            Style::Json => match as_json(event) {
+                Some(value) => writeln!(self.out, "{value}"),
+                None => Ok(()),
+            },
+        };
+        // What a person waits for must not stay in a buffer.
+        if let Err(error) = written.and_then(|()| self.out.flush()) {
+            self.failure = Some(error);
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// `turn_on  device: kitchen light`
+pub fn call_line(call: &Call) -> String {
+    let arguments: Vec<String> = call
+        .arguments
+        .iter()
+        .map(|(name, value)| format!("{}: {}", sanitize_line(name), value_text(value)))
+        .collect();
+    let name = paint(NAME, sanitize_line(&call.tool));
+    if arguments.is_empty() {
+        name
+    } else {
+        format!("{name}  {}", shortened(&arguments.join(", ")))
+    }
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => sanitize_line(text).into_owned(),
+        other => sanitize_line(&spaced(other)).into_owned(),
+    }
+}
+
+/// A result in its own words where it has any, else as JSON.
+fn result_text(result: &Value) -> String {
+    match (result, result.get("text")) {
+        (Value::String(text), _) | (_, Some(Value::String(text))) => text.clone(),
+        _ => spaced(result),
+    }
+}
+
+/// Several lines under one another.
+fn indented(text: &str, margin: &str) -> String {
+    sanitize(text.trim()).replace('\n', &format!("\n{margin}"))
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// `2 turns · 1.3 s · prompt: 412 tokens evaluated, 380 reused · written: 20 forced, 4 chosen`
+fn figures_line(figures: &Figures) -> String {
+    let turns = if figures.turns == 1 { "turn" } else { "turns" };
+    format!(
+        "{} {turns} · {:.1} s · prompt: {} tokens evaluated, {} reused · written: {} forced, {} chosen",
+        figures.turns,
+        figures.elapsed.as_secs_f64(),
+        figures.prompt_evaluated,
+        figures.prompt_reused,
+        figures.forced,
+        figures.chosen,
+    )
+}
+
+/// An event for machines; progress is not one.
+fn as_json(event: &Event) -> Option<Value> {
+    Some(match event {
+        Event::RunStarted {
+            task,
+            request,
+            resumed,
+        } => {
+            json!({ "event": "run_started", "task": task, "request": request, "resumed": resumed })
+        }
+        Event::TurnStarted { turn } => json!({ "event": "turn_started", "turn": turn }),
+        Event::Prefill { .. } => return None,
+        Event::Reply { text } => json!({ "event": "reply", "text": text }),
+        Event::CallStarted { call, dry } => {
+            json!({ "event": "call_started", "call": call, "dry_run": dry })
+        }
+        Event::Approval { call, granted } => {
+            json!({ "event": "approval", "call": call, "granted": granted })
+        }
+        Event::CallFinished { call, outcome } => json!({
+            "event": "call_finished",
+            "call": call,
+            "result": outcome.result,
+            "changes": outcome.changes,
+        }),
+        Event::Failure { kind, hint } => json!({ "event": "failure", "kind": kind, "hint": hint }),
+        Event::Question { text } => json!({ "event": "question", "text": text }),
+        Event::Answer { text, flag } => json!({ "event": "answer", "text": text, "flag": flag }),
+        Event::Stopped { reason, figures } => json!({
+            "event": "stopped",
+            "reason": reason.name(),
+            "turns": figures.turns,
+            "prompt_evaluated": figures.prompt_evaluated,
+            "prompt_reused": figures.prompt_reused,
+            "forced": figures.forced,
+            "chosen": figures.chosen,
+            "seconds": figures.elapsed.as_secs_f64(),
+            "mask_seconds": figures.mask_time.as_secs_f64(),
+            "trace": figures.trace.as_ref().map(|path| path.to_string_lossy()),
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn session() -> Vec<Event> {
+        let call = Call::new("turn_on", [("device", "kitchen light")]);
+        let figures = Figures {
+            turns: 2,
+            prompt_reused: 380,
+            prompt_evaluated: 412,
+            forced: 20,
+            chosen: 4,
+            elapsed: Duration::from_millis(1340),
+            mask_time: Duration::ZERO,
+            trace: Some("t/1.jsonl".into()),
+        };
+        vec![
+            Event::RunStarted {
+                task: "1ngsz80-007".into(),
+                request: "turn on the kitchen light".into(),
+                resumed: false,
+            },
+            Event::TurnStarted { turn: 1 },
+            Event::CallStarted {
+                call: call.clone(),
+                dry: false,
+            },
+            Event::CallFinished {
+                call,
+                outcome: Outcome {
+                    result: json!({ "on": true }),
+                    changes: vec!["kitchen light: on false → true".into()],
+                },
+            },
+            Event::TurnStarted { turn: 2 },
+            Event::Answer {
+                text: "The kitchen light is on.".into(),
+                flag: None,
+            },
+            Event::Stopped {
+                reason: StopReason::Answered,
+                figures,
+            },
+        ]
+    }
+
+    fn shown(style: Style, events: &[Event]) -> String {
+        let out = anstream::StripStream::new(Vec::new());
+        let mut view = View::new(out, style, Cancel::default(), ProgressBar::hidden());
+        for event in events {
+            view.event(event);
+        }
+        view.finish().unwrap();
+        String::from_utf8(view.into_inner().into_inner()).unwrap()
+    }
+
+    #[test]
+    fn a_session_reads_like_one() {
+        insta::assert_snapshot!(shown(Style::Session, &session()), @r"
+        › turn on the kitchen light
+
+          1  turn_on  device: kitchen light
+             kitchen light: on false → true
+
+          The kitchen light is on.
+
+        2 turns · 1.3 s · prompt: 412 tokens evaluated, 380 reused · written: 20 forced, 4 chosen
+        trace t/1.jsonl
+        ");
+        assert_eq!(
+            shown(Style::Quiet, &session()),
+            "The kitchen light is on.\n"
+        );
+    }
+
+    #[test]
+    fn trouble_is_shown_and_nothing_obeys_the_model() {
+        let unlock = Call::new("unlock", [("device", "front\u{1b}[2Jdoor")]);
+        let events = [
+            Event::TurnStarted { turn: 1 },
+            Event::Failure {
+                kind: "outside_domain".into(),
+                hint: "no such device\nexample: …".into(),
+            },
+            Event::TurnStarted { turn: 2 },
+            Event::Approval {
+                call: unlock.clone(),
+                granted: false,
+            },
+            Event::CallStarted {
+                call: unlock.clone(),
+                dry: true,
+            },
+            Event::CallFinished {
+                call: unlock,
+                outcome: Outcome {
+                    result: json!({ "text": "21 °C" }),
+                    changes: vec![],
+                },
+            },
+            Event::Question {
+                text: "Which\u{202e} one?".into(),
+            },
+            Event::Answer {
+                text: "Done.".into(),
+                flag: Some("no call had an effect".into()),
+            },
+            Event::Stopped {
+                reason: StopReason::Refused,
+                figures: Figures::default(),
+            },
+        ];
+        insta::assert_snapshot!(shown(Style::Session, &events), @r"
+          1  outside domain
+             hint: no such device
+                   example: …
+          2  unlock  device: front\u{1b}[2Jdoor  not approved
+             unlock  device: front\u{1b}[2Jdoor  (dry run: not executed)
+             21 °C
+             ? Which\u{202e} one?
+
+          Done.
+          not to be believed: no call had an effect
+
+          stopped: the call was not approved
+
+        0 turns · 0.0 s · prompt: 0 tokens evaluated, 0 reused · written: 0 forced, 0 chosen
+        ");
+    }
+
+    #[test]
+    fn machines_get_an_object_an_event() {
+        let text = shown(Style::Json, &session());
+        let events: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(events.len(), session().len());
+        assert_eq!(events[6]["reason"], "answered");
+        assert_eq!(events[3]["changes"][0], "kitchen light: on false → true");
+    }
+
+    #[test]
+    fn a_stream_that_fails_stops_the_run() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let cancel = Cancel::default();
+        let mut view = View::new(Full, Style::Session, cancel.clone(), ProgressBar::hidden());
+        for event in session() {
+            view.event(&event);
+        }
+        assert!(cancel.is_cancelled());
+        let error = view.finish().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}

@@ -1,0 +1,226 @@
+//! What the model can act on: the tools that the settings name, and the lock that keeps two runs
+//! from acting on one house at once.
+
+use super::error::Failure;
+use super::exit::Exit;
+use super::input::read_text;
+use super::settings::Settings;
+use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInPrompt};
+use crate::call::Policy;
+use crate::call::policy::Permission;
+use crate::fewshot::{Example, Pool};
+use crate::model::GgufInfo;
+use crate::task::Definition;
+use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
+use crate::tool::home::HouseFile;
+use crate::tool::{Registry, Tool, command, home};
+use siphasher::sip::SipHasher13;
+use std::fs::{File, TryLockError};
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Below so many weights a list of tools in the prompt confuses a model more than it helps.
+const TOOLS_CONFUSE_BELOW: u64 = 600_000_000;
+
+/// Who mail is from.
+const SENDER: &str = "snaffle@localhost";
+
+/// All tools that the settings name.
+///
+/// # Errors
+/// A house, tool or data file that is wrong.
+pub fn registry(settings: &Settings) -> Result<Registry, Failure> {
+    let mut registry = Registry::new();
+    if let Some(path) = &settings.house {
+        registry.register_all(home_tools(path)?)?;
+    }
+    if settings.assistant {
+        registry.register_all(assistant_tools(settings)?)?;
+    }
+    for path in &settings.tools {
+        registry.register_all(command::tools(path)?)?;
+    }
+    if registry.is_empty() {
+        return Err(Failure::new(Exit::Config, "there is no tool to act with")
+            .hint("--house, --tools or --assistant give some"));
+    }
+    Ok(registry)
+}
+
+/// The tools of one house.
+///
+/// # Errors
+/// A house file that is wrong.
+pub fn home_tools(path: &Path) -> Result<Vec<Box<dyn Tool>>, Failure> {
+    Ok(home::tools(&Arc::new(HouseFile::open(path)?)))
+}
+
+fn assistant_tools(settings: &Settings) -> Result<Vec<Box<dyn Tool>>, Failure> {
+    let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(AddTwoNumbers::default())];
+    if let Some(path) = &settings.weather {
+        tools.push(Box::new(GetWeather::new(path)?));
+    }
+    if let Some(folder) = &settings.outbox {
+        let clock = Box::new(jiff::Timestamp::now);
+        tools.push(Box::new(SendEmail::new(folder, SENDER, clock)?));
+    }
+    if let Some(folder) = &settings.workspace {
+        tools.push(Box::new(GetFileSize::new(folder)?));
+    }
+    Ok(tools)
+}
+
+/// What the agent works by.
+///
+/// # Errors
+/// A policy that cannot be.
+pub fn agent_settings(
+    settings: &Settings,
+    info: &GgufInfo,
+    approve_all: bool,
+) -> Result<AgentSettings, Failure> {
+    let tools = match settings.tools_in_prompt.as_deref() {
+        Some("none") => ToolsInPrompt::None,
+        Some("names") => ToolsInPrompt::Names,
+        Some(_) => ToolsInPrompt::Full,
+        None if info.parameters < TOOLS_CONFUSE_BELOW => ToolsInPrompt::None,
+        None => ToolsInPrompt::Full,
+    };
+    Ok(AgentSettings {
+        policy: policy(settings)?,
+        limits: Limits {
+            turns: settings.max_turns,
+            tokens: settings.max_run_tokens,
+            turn_tokens: settings.max_tokens,
+            time: settings.max_time,
+            attempts: settings.max_attempts,
+        },
+        sampling: settings.sampling.clone(),
+        max_calls: settings.max_calls,
+        examples: settings.max_examples,
+        layout: Layout {
+            tools,
+            ..Layout::default()
+        },
+        dry_run: settings.dry_run,
+        approve_all,
+        ..AgentSettings::default()
+    })
+}
+
+/// The permissions that the settings state.
+///
+/// # Errors
+/// A pattern that names no tool.
+pub fn policy(settings: &Settings) -> Result<Policy, Failure> {
+    let rules = settings.policy.iter().map(|(tool, word)| {
+        let permission = match word.as_str() {
+            "allow" => Permission::Allow,
+            "ask" => Permission::Ask,
+            _ => Permission::Deny,
+        };
+        (tool.clone(), permission)
+    });
+    Policy::new(rules).map_err(|error| Failure::new(Exit::Config, error.to_string()))
+}
+
+/// The pool of examples: the files that the settings name, else those that ship.
+///
+/// # Errors
+/// A file that is wrong.
+pub fn examples(settings: &Settings) -> Result<FromPool, Failure> {
+    if settings.examples.is_empty() {
+        let pool = Pool::seeds().map_err(|error| Failure::input(error.to_string()))?;
+        return Ok(FromPool::new(pool));
+    }
+    let mut pool = Pool::default();
+    for path in &settings.examples {
+        let examples = Example::parse_all(&read_text(path)?)
+            .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        for example in examples {
+            pool.add(example);
+        }
+    }
+    Ok(FromPool::new(pool))
+}
+
+/// The built-in definition; with `select_tools` its states have only the tools nearest to the
+/// request.
+///
+/// # Errors
+/// A tool whose live values cannot be read.
+pub fn definition(
+    settings: &Settings,
+    registry: &Registry,
+    request: &str,
+) -> Result<Definition, Failure> {
+    let mut definition = Definition::builtin();
+    if let Some(most) = settings.select_tools.filter(|most| *most < registry.len()) {
+        let names = registry
+            .select(request, most)
+            .map_err(|error| Failure::input(error.to_string()))?;
+        for state in definition.states.values_mut() {
+            state.tools = Some(names.clone());
+        }
+    }
+    Ok(definition)
+}
+
+/// Held while a run acts on a house; the house's own lock only holds for one change.
+#[derive(Debug)]
+pub struct HouseLock {
+    _file: File,
+}
+
+impl HouseLock {
+    /// Takes the lock of `house` among the runs that share the folder `state`.
+    ///
+    /// # Errors
+    /// [`Exit::Busy`] where another run has it.
+    pub fn take(house: &Path, state: &Path) -> Result<Self, Failure> {
+        let folder = state.join("locks");
+        fs_err::create_dir_all(&folder)?;
+        let real = fs_err::canonicalize(house)?;
+        let mut hasher = SipHasher13::new();
+        real.hash(&mut hasher);
+        let path = folder.join(format!("{:016x}.lock", hasher.finish()));
+        let file = fs_err::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)?
+            .into_parts()
+            .0;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another run is acting on the house {}", house.display());
+                Err(Failure::new(Exit::Busy, message).hint("wait for it, or end it"))
+            }
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_house_is_held_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        for house in [&one, &two] {
+            fs_err::write(house, "").unwrap();
+        }
+        let held = HouseLock::take(&one, folder.path()).unwrap();
+        assert_eq!(
+            HouseLock::take(&one, folder.path()).unwrap_err().exit,
+            Exit::Busy
+        );
+        HouseLock::take(&two, folder.path()).unwrap();
+        drop(held);
+        HouseLock::take(&one, folder.path()).unwrap();
+    }
+}
