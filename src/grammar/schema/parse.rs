@@ -718,13 +718,13 @@ impl<'a> Algebra<'a> {
                     // Without a dynamic anchor of that name it is an ordinary reference.
                     let plain = self.document.value(target).get("$dynamicAnchor")
                         != Some(&Value::String(name.to_owned()));
+                    let site = self.sites.enforced(node, key);
+                    self.sites
+                        .check(site, "which schema it means may depend on the path to it");
                     match self.document.dynamic_anchor(name) {
                         _ if plain => self.schema(target)?,
                         Some(target) => self.schema(target)?,
                         None => {
-                            let site = self.sites.enforced(node, key);
-                            self.sites
-                                .check(site, "which schema it means depends on the path to it");
                             shape.loosen();
                             continue;
                         }

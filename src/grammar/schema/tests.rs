@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::*;
@@ -247,10 +249,11 @@ fn print(name: &str, tally: &mut Tally) {
     );
 }
 
+type Cases = Vec<(Value, Vec<&'static str>, Vec<&'static str>)>;
+
 /// Schema, texts that match, texts that do not.
-#[test]
-fn table() {
-    let cases = [
+fn cases() -> Cases {
+    vec![
         (
             json!({}),
             vec!["1", "\"a\"", "[1, {\"a\": null}]", "{}"],
@@ -427,8 +430,87 @@ fn table() {
             vec!["\"::1\"", "\"fe80::1:2\"", "\"1:2:3:4:5:6:7:8\""],
             vec!["\"1:2\"", "\":::\""],
         ),
-    ];
-    for (schema, good, bad) in cases {
+    ]
+}
+
+/// A random text of the grammar.
+fn sample(grammar: &Grammar, expr: &Expr, random: &mut StdRng, depth: usize, out: &mut String) {
+    match expr {
+        Expr::Empty => {}
+        Expr::Literal(text) => out.push_str(text),
+        Expr::Class(class) => {
+            let ranges = class.ranges();
+            let (low, high) = ranges[random.random_range(0..ranges.len())];
+            // Mostly near the start of the range, where the odd characters are.
+            let span = (u32::from(high) - u32::from(low)).min(300);
+            let code = u32::from(low) + random.random_range(0..=span);
+            out.push(char::from_u32(code).unwrap_or(low));
+        }
+        Expr::Seq(parts) => parts
+            .iter()
+            .for_each(|part| sample(grammar, part, random, depth, out)),
+        Expr::Alt(parts) => {
+            let at = if depth > 40 {
+                parts.len() - 1
+            } else {
+                random.random_range(0..parts.len())
+            };
+            sample(grammar, &parts[at], random, depth + 1, out);
+        }
+        Expr::Repeat { expr, min, max } => {
+            let more = if depth > 40 {
+                0
+            } else {
+                random.random_range(0..4)
+            };
+            for _ in 0..min.saturating_add(more).min(max.unwrap_or(u32::MAX)) {
+                sample(grammar, expr, random, depth + 1, out);
+            }
+        }
+        Expr::Rule(rule) => sample(grammar, &grammar.rule(*rule).body, random, depth + 1, out),
+        Expr::Token { .. } => panic!("schemas name no tokens"),
+    }
+}
+
+/// Whatever the grammar produces parses and, where nothing is left to check, validates.
+#[test]
+fn random_texts_validate() {
+    let mut random = StdRng::seed_from_u64(7);
+    let flexible = Whitespace::Flexible { max: 2 };
+    for (schema, _, _) in cases() {
+        let validator = jsonschema::options()
+            .should_validate_formats(true)
+            .build(&schema)
+            .unwrap();
+        for whitespace in [Whitespace::Compact, Whitespace::Spaced, flexible] {
+            let options = SchemaOptions {
+                whitespace,
+                ..SchemaOptions::default()
+            };
+            let compiled = compile(&schema, &options).unwrap();
+            let grammar = &compiled.grammar;
+            for _ in 0..100 {
+                let mut text = String::new();
+                sample(
+                    grammar,
+                    &grammar.rule(grammar.root()).body,
+                    &mut random,
+                    0,
+                    &mut text,
+                );
+                let value: Value = serde_json::from_str(&text)
+                    .unwrap_or_else(|error| panic!("{schema}: {text}: {error}"));
+                if compiled.coverage.is_complete() {
+                    assert!(validator.is_valid(&value), "{schema} does not admit {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn table() {
+    for (schema, good, bad) in cases() {
         let compiled = compile(&schema, &SchemaOptions::default()).unwrap();
         assert!(
             compiled

@@ -162,6 +162,11 @@ impl Emitter<'_, '_> {
             return Expr::literal(&quoted[1..quoted.len() - 1]);
         }
         let plain = intersection(class, &json::plain());
+        if intersection(class, &json::plain().negated()) == json::plain().negated() {
+            // All that must be escaped is in the class: a rule that is shared.
+            let escaped = json::escaped(self.builder);
+            return Expr::alt([Expr::Class(plain), Expr::Rule(escaped)]);
+        }
         let mut parts = Vec::new();
         if !plain.is_empty() {
             parts.push(Expr::Class(plain));
@@ -348,10 +353,7 @@ impl Emitter<'_, '_> {
         sorted.dedup();
         let char = json::string_char(self.builder);
         let bound = self.algebra.options.bounds.string;
-        let rest = Expr::seq([
-            Expr::repeat(Expr::Rule(char), 0, bound),
-            Expr::literal("\""),
-        ]);
+        let rest = Expr::Rule(json::string_rest(self.builder, char, bound));
         let body = self.trie(&sorted, 0, &rest, hint, 0);
         Expr::seq([Expr::literal("\""), body])
     }

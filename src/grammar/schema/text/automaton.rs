@@ -258,13 +258,13 @@ impl Automaton {
             .iter()
             .map(|class| class.ranges().first().map(|range| range.0))
             .collect();
-        let contains: Vec<Vec<bool>> = nfa
-            .classes
+        // contains[class][set]: whether the class of the alphabet lies in the set.
+        let contains: Vec<Vec<bool>> = sample
             .iter()
-            .map(|class| {
-                sample
+            .map(|c| {
+                nfa.classes
                     .iter()
-                    .map(|c| c.is_some_and(|c| class.contains(c)))
+                    .map(|set| c.is_some_and(|c| set.contains(c)))
                     .collect()
             })
             .collect();
@@ -291,8 +291,7 @@ impl Automaton {
             let word_closure = nfa
                 .boundaries
                 .then(|| nfa.closure(&set, before, Side::Word, &mut seen));
-            #[expect(clippy::needless_range_loop, reason = "the class is also an operand")]
-            for class in 0..alphabet.classes {
+            for (class, here) in contains.iter().enumerate() {
                 let side = side(class);
                 let closure = match (&word_closure, side) {
                     (Some(closure), Side::Word) => closure,
@@ -301,7 +300,7 @@ impl Automaton {
                 let mut next: Vec<u32> = closure
                     .iter()
                     .filter_map(|&state| match nfa.states[state as usize] {
-                        Node::Class(index, next) if contains[index as usize][class] => Some(next),
+                        Node::Class(index, next) if here[index as usize] => Some(next),
                         _ => None,
                     })
                     .collect();

@@ -348,7 +348,7 @@ fn contains_start(re: &Re) -> bool {
 fn split_end(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
     match re {
         Re::End => Some((Some(Re::Empty), None)),
-        Re::Empty | Re::Class(_) => Some((None, Some(re.clone()))),
+        Re::Empty | Re::Class(_) | Re::Repeat { .. } => Some((None, Some(re.clone()))),
         Re::Start | Re::Boundary(_) | Re::Look { .. } => None,
         Re::Alt(parts) => {
             let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -373,7 +373,6 @@ fn split_end(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
             let join = |tail: Option<Re>| tail.map(|tail| Re::concat([rest.clone(), tail]));
             Some((join(with), join(without)))
         }
-        Re::Repeat { .. } => Some((None, Some(re.clone()))),
     }
 }
 
