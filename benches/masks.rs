@@ -1,5 +1,10 @@
 //! Masks of known and unknown states, and compiling, with real vocabularies where the models are
 //! in `models/` (a synthetic one otherwise).
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark prints its table"
+)]
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,5 +1,10 @@
 //! The program as a person meets it: help, settings, and every kind of bad input with its one
 //! line and its exit code. No test here needs a model; those are in `cli_model.rs`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test says what went wrong by failing"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -2,6 +2,7 @@
 //! what a file must say of itself.
 //!
 //! Plain text search, on purpose: it is fast, and what it misses a reader sees.
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -14,31 +14,75 @@ use std::time::Duration;
 pub enum Event {
     /// The run starts or, with `resumed`, goes on.
     RunStarted {
+        /// The task's id.
         task: String,
+        /// What the person asked for.
         request: String,
+        /// Whether an earlier run began it.
         resumed: bool,
     },
-    /// A turn starts; turns count from 1.
-    TurnStarted { turn: usize },
-    /// The prompt is being evaluated: tokens done of those to be done.
-    Prefill { done: usize, total: usize },
+    /// A turn starts.
+    TurnStarted {
+        /// Counts from 1.
+        turn: usize,
+    },
+    /// The prompt is being evaluated.
+    Prefill {
+        /// Tokens done.
+        done: usize,
+        /// Tokens to be done.
+        total: usize,
+    },
     /// What the model wrote, before anything is made of it.
-    Reply { text: String },
-    /// A call is about to run; with `dry` it is only shown.
-    CallStarted { call: Call, dry: bool },
-    /// A call needs a person's word; it follows whether it was given.
-    Approval { call: Call, granted: bool },
+    Reply {
+        /// The text.
+        text: String,
+    },
+    /// A call is about to run.
+    CallStarted {
+        /// The call.
+        call: Call,
+        /// Whether it is only shown.
+        dry: bool,
+    },
+    /// A call needs a person's word.
+    Approval {
+        /// The call.
+        call: Call,
+        /// Whether it was given.
+        granted: bool,
+    },
     /// A call ran.
-    CallFinished { call: Call, outcome: Outcome },
-    /// A call, or the reply as a whole, failed; the hint is what the model is told.
-    Failure { kind: String, hint: String },
+    CallFinished {
+        /// The call.
+        call: Call,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// A call, or the reply as a whole, failed.
+    Failure {
+        /// The kind of failure.
+        kind: String,
+        /// What the model is told.
+        hint: String,
+    },
     /// The model asks the person something.
-    Question { text: String },
-    /// The model's final answer; `flag` says why it should not be believed.
-    Answer { text: String, flag: Option<String> },
+    Question {
+        /// The question.
+        text: String,
+    },
+    /// The model's final answer.
+    Answer {
+        /// The answer.
+        text: String,
+        /// Why it should not be believed, if so.
+        flag: Option<String>,
+    },
     /// The run ended.
     Stopped {
+        /// Why.
         reason: StopReason,
+        /// Figures of the whole run.
         figures: Figures,
     },
 }

@@ -126,8 +126,11 @@ pub enum Expr {
     Alt(Vec<Expr>),
     /// `expr` at least `min` times, at most `max` times (`None`: without bound). Never unrolled.
     Repeat {
+        /// What is repeated.
         expr: Box<Expr>,
+        /// Fewest times.
         min: u32,
+        /// Most times; `None`: without bound.
         max: Option<u32>,
     },
     /// Another rule.
@@ -135,7 +138,9 @@ pub enum Expr {
     /// One particular token of the vocabulary (`<[1000]>`, `<think>`), or with `negated` any other
     /// single token. Has no meaning in bytes: it is resolved where a vocabulary is known.
     Token {
+        /// Which token.
         token: TokenReference,
+        /// Whether it is any other one.
         negated: bool,
     },
 }
