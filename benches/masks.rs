@@ -1,6 +1,10 @@
 //! Masks of known and unknown states, and compiling, with real vocabularies where the models are
 //! in `models/` (a synthetic one otherwise).
-#![expect(clippy::print_stdout, reason = "figures that criterion does not show")]
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark prints its table"
+)]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -101,7 +105,6 @@ fn synthetic() -> Vocabulary {
     Vocabulary::new(tokens, Vec::new())
 }
 
-#[expect(clippy::panic, reason = "a benchmark may")]
 fn grammar() -> Grammar {
     match gbnf::parse(CALL, &Limits::default()) {
         Ok(parsed) => parsed.grammar,
@@ -109,7 +112,6 @@ fn grammar() -> Grammar {
     }
 }
 
-#[expect(clippy::panic, reason = "a benchmark may")]
 fn start(grammar: &Grammar, lexicon: &Arc<Lexicon>, store: &Arc<MaskStore>) -> Matcher {
     match Matcher::new(grammar, lexicon, store, &Limits::default()) {
         Ok(matcher) => matcher,

@@ -3,7 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a failing helper fails its test"
+    reason = "a test says what went wrong by failing"
 )]
 
 use std::fs;

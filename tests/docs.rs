@@ -1,5 +1,5 @@
 //! What the documents say is what the code says.
-#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::fs;
 use std::path::Path;

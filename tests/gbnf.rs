@@ -1,5 +1,5 @@
 //! GBNF texts: what is read, what is refused, and what a person is shown.
-#![expect(clippy::panic, reason = "a test may")]
+#![expect(clippy::panic, reason = "a test says what went wrong by failing")]
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The turn grammar against the engine and the gate: what must be writable is, what must not be
 //! is not, and whatever can be written parses and passes.
-#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

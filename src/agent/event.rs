@@ -12,7 +12,7 @@ use std::time::Duration;
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The run starts or goes on.
+    /// The run starts or, with `resumed`, goes on.
     RunStarted {
         /// The task's id.
         task: String,
@@ -23,14 +23,14 @@ pub enum Event {
     },
     /// A turn starts.
     TurnStarted {
-        /// Counted from 1.
+        /// Counts from 1.
         turn: usize,
     },
     /// The prompt is being evaluated.
     Prefill {
-        /// Tokens evaluated.
+        /// Tokens done.
         done: usize,
-        /// Tokens to evaluate.
+        /// Tokens to be done.
         total: usize,
     },
     /// What the model wrote, before anything is made of it.
@@ -45,18 +45,18 @@ pub enum Event {
         /// Whether it is only shown.
         dry: bool,
     },
-    /// A person was asked about a call.
+    /// A call needs a person's word.
     Approval {
         /// The call.
         call: Call,
-        /// What the person said.
+        /// Whether it was given.
         granted: bool,
     },
     /// A call ran.
     CallFinished {
         /// The call.
         call: Call,
-        /// What it gave.
+        /// What came of it.
         outcome: Outcome,
     },
     /// A call, or the reply as a whole, failed.
@@ -73,7 +73,7 @@ pub enum Event {
     },
     /// The model's final answer.
     Answer {
-        /// What the person is told.
+        /// The answer.
         text: String,
         /// Why it should not be believed, if so.
         flag: Option<String>,
@@ -82,7 +82,7 @@ pub enum Event {
     Stopped {
         /// Why.
         reason: StopReason,
-        /// Figures of the run.
+        /// Figures of the whole run.
         figures: Figures,
     },
 }

@@ -140,7 +140,7 @@ pub enum Expr {
     Token {
         /// Which token.
         token: TokenReference,
-        /// Any other text token instead.
+        /// Whether it is any other one.
         negated: bool,
     },
 }
