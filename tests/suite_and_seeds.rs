@@ -1,0 +1,162 @@
+//! No seed example is a request of a benchmark in disguise: with names and numbers masked out, none
+//! of them is alike.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failing helper fails its test"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use snaffle::bench::suite;
+use snaffle::tool::home::HouseFile;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Lower case, numbers as `#`, anything but letters and marks as one blank.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut number = false;
+    for c in text.to_lowercase().chars() {
+        if c.is_numeric() {
+            if !number {
+                plain.push('#');
+            }
+            number = true;
+            continue;
+        }
+        number = number && matches!(c, '.' | ',');
+        if c.is_alphabetic() || c == '_' {
+            plain.push(c);
+        } else if !number && !plain.ends_with(' ') {
+            plain.push(' ');
+        }
+    }
+    plain.trim().to_owned()
+}
+
+/// `text` with every name as `_`, longest names first.
+fn masked(text: &str, names: &[String]) -> String {
+    let mut text = text.to_lowercase();
+    let mut names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        text = text.replace(name, "_");
+    }
+    plain(&text)
+}
+
+/// `text` with every hole as `_`.
+fn holes_masked(text: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((_, next)) = after.split_once('}') else {
+            break;
+        };
+        masked.push_str(before);
+        masked.push('_');
+        rest = next;
+    }
+    masked.push_str(rest);
+    plain(&masked)
+}
+
+fn seeds() -> BTreeMap<String, String> {
+    let mut seeds = BTreeMap::new();
+    for file in files(&root().join("fewshot"), "jsonl") {
+        for line in fs::read_to_string(&file)
+            .unwrap()
+            .lines()
+            .filter(|line| !line.is_empty())
+        {
+            let seed: Value = serde_json::from_str(line).unwrap();
+            let request = seed["request"].as_str().unwrap().to_owned();
+            seeds.insert(holes_masked(&request), request);
+        }
+    }
+    assert!(seeds.len() > 200, "only {} seeds were read", seeds.len());
+    seeds
+}
+
+#[test]
+fn no_seed_is_a_request_of_the_suite() {
+    let seeds = seeds();
+    let text = fs::read_to_string(root().join("benches/suites/home.jsonl")).unwrap();
+    let mut alike = Vec::new();
+    for request in suite::read(&text).unwrap() {
+        let path = root().join(format!("examples/houses/{}.toml", request.house));
+        let house = HouseFile::open(path).unwrap().house().unwrap();
+        let devices = house.devices.iter().map(|device| device.id.clone());
+        let names: Vec<String> = devices
+            .chain(house.areas.iter().map(|area| area.id.clone()))
+            .collect();
+        if let Some(seed) = seeds.get(&masked(&request.request, &names)) {
+            alike.push(format!(
+                "{}: {:?} is alike the seed {seed:?}",
+                request.id, request.request
+            ));
+        }
+    }
+    assert!(alike.is_empty(), "{}", alike.join("\n"));
+}
+
+#[test]
+fn no_seed_is_a_public_request() {
+    let data = std::env::var_os("SNAFFLE_TEST_DATA")
+        .map_or_else(|| root().join("../shared/data"), PathBuf::from)
+        .join("home-assist");
+    if !data.is_dir() {
+        println!(
+            "skipped: {} is not here (SNAFFLE_TEST_DATA names the folder)",
+            data.display()
+        );
+        return;
+    }
+    let seeds = seeds();
+    let mut read = 0;
+    let mut alike = Vec::new();
+    for house in fs::read_dir(&data)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
+        if !house.is_dir() {
+            continue;
+        }
+        let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+        let fixtures = fs::read_to_string(house.join("_fixtures.yaml")).unwrap();
+        let names: Vec<String> = fixtures
+            .lines()
+            .filter_map(|line| Some(unquoted(line.split_once("name:")?.1)))
+            .collect();
+        for file in files(&house, "yaml") {
+            // The sentences are the plain items of the file's lists.
+            for line in fs::read_to_string(&file).unwrap().lines() {
+                let Some(item) = line.trim_start().strip_prefix("- ") else {
+                    continue;
+                };
+                read += 1;
+                if let Some(seed) = seeds.get(&masked(&unquoted(item), &names)) {
+                    alike.push(format!("{item:?} is alike the seed {seed:?}"));
+                }
+            }
+        }
+    }
+    assert!(read > 50, "only {read} public requests were read");
+    assert!(alike.is_empty(), "{}", alike.join("\n"));
+}
