@@ -5,13 +5,18 @@
 //! [`Coverage`] names the keyword so that the value is validated after generation.
 
 mod algebra;
+mod combinations;
+mod complement;
 mod coverage;
 mod decimal;
 mod document;
 mod emit;
+mod emptiness;
 mod error;
+mod intersection;
 mod options;
 mod parse;
+mod parse_containers;
 mod patterns;
 mod shape;
 mod sites;

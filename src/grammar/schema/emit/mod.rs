@@ -4,6 +4,7 @@
 //! recursive schema refers back to its own rule.
 
 mod containers;
+mod intervals;
 pub mod json;
 mod numbers;
 mod prune;

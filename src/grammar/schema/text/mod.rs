@@ -5,4 +5,5 @@
 pub mod automaton;
 pub mod ecma;
 pub mod format;
+mod nfa;
 pub mod re;
