@@ -1,6 +1,7 @@
 //! The generator over any session.
 
 use super::closing;
+use super::event::TokenEvent;
 use super::forced::Speller;
 use super::run::{Run, Written};
 use super::sampler::Sampler;
@@ -15,22 +16,7 @@ use crate::vocab::TokenId;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// One token that was written, as it is written.
-#[derive(Clone, Copy, Debug)]
-pub struct TokenEvent<'a> {
-    /// The token.
-    pub token: TokenId,
-    /// What it spells.
-    pub bytes: &'a [u8],
-    /// How many tokens were possible: 1 where it was forced.
-    pub allowed: usize,
-    /// Natural logarithm of its probability among those; 0 where it was forced.
-    pub log_probability: f64,
-    /// Time that its mask took.
-    pub mask_time: Duration,
-}
+use std::time::Instant;
 
 /// Told of each token.
 pub type TokenHook = Box<dyn FnMut(&TokenEvent<'_>) + Send>;

@@ -8,13 +8,15 @@
 //! - near the budget the text is closed by the shortest way, if there is one.
 
 mod closing;
+mod event;
 mod forced;
 mod generator;
 mod run;
 mod sampler;
 mod softmax;
 
-pub use generator::{ProgressHook, SessionGenerator, TokenEvent, TokenHook};
+pub use event::TokenEvent;
+pub use generator::{ProgressHook, SessionGenerator, TokenHook};
 
 #[cfg(test)]
 mod tests;

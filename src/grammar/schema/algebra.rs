@@ -253,12 +253,7 @@ impl<'a> Algebra<'a> {
 
     /// What both shapes admit. Where that takes too many alternatives the second is left out,
     /// and `site` is reported.
-    pub fn intersection(
-        &mut self,
-        a: &Shape,
-        b: &Shape,
-        site: Option<SiteId>,
-    ) -> Outcome<Shape> {
+    pub fn intersection(&mut self, a: &Shape, b: &Shape, site: Option<SiteId>) -> Outcome<Shape> {
         let mut out = Shape {
             null: a.null && b.null,
             booleans: [
@@ -353,7 +348,10 @@ impl<'a> Algebra<'a> {
             };
             let mut kept = Vec::new();
             for text in only.iter() {
-                if other.as_ref().is_some_and(|other| !other.contains(text.as_str())) {
+                if other
+                    .as_ref()
+                    .is_some_and(|other| !other.contains(text.as_str()))
+                {
                     continue;
                 }
                 match self.string_admits(&set, text) {

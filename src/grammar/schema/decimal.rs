@@ -222,9 +222,8 @@ impl Decimal {
 
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = |digits: Vec<u8>| -> String {
-            digits.iter().map(|&d| char::from(b'0' + d)).collect()
-        };
+        let text =
+            |digits: Vec<u8>| -> String { digits.iter().map(|&d| char::from(b'0' + d)).collect() };
         if self.negative {
             f.write_str("-")?;
         }
@@ -278,7 +277,9 @@ mod tests {
 
     #[test]
     fn order_is_numeric() {
-        let sorted = ["-1e3", "-2", "-1.5", "-0.1", "0", "1e-9", "0.1", "1", "1.05", "9", "10"];
+        let sorted = [
+            "-1e3", "-2", "-1.5", "-0.1", "0", "1e-9", "0.1", "1", "1.05", "9", "10",
+        ];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
                 assert_eq!(d(a).cmp(&d(b)), i.cmp(&j), "{a} against {b}");
@@ -317,7 +318,11 @@ mod tests {
             ("0.00751", "0.0001", false),
             ("-4", "2", true),
         ] {
-            assert_eq!(d(value).is_multiple_of(&d(of)), Some(expected), "{value} of {of}");
+            assert_eq!(
+                d(value).is_multiple_of(&d(of)),
+                Some(expected),
+                "{value} of {of}"
+            );
         }
     }
 }

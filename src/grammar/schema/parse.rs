@@ -103,7 +103,9 @@ impl<'a> Algebra<'a> {
             return Ok(Vec::new());
         };
         let Some(length) = self.document.value(list).as_array().map(Vec::len) else {
-            return Err(self.document.malformed(list, "a list of schemas is expected"));
+            return Err(self
+                .document
+                .malformed(list, "a list of schemas is expected"));
         };
         let mut out = Vec::with_capacity(length);
         for index in 0..length {
@@ -114,7 +116,12 @@ impl<'a> Algebra<'a> {
         Ok(out)
     }
 
-    fn count(&self, node: NodeId, members: &Members, key: &str) -> Result<Option<u64>, SchemaError> {
+    fn count(
+        &self,
+        node: NodeId,
+        members: &Members,
+        key: &str,
+    ) -> Result<Option<u64>, SchemaError> {
         let Some(value) = members.get(key) else {
             return Ok(None);
         };
@@ -253,7 +260,11 @@ impl<'a> Algebra<'a> {
             };
             let exclusive = key.starts_with("exclusive")
                 || members
-                    .get(if low { "exclusiveMinimum" } else { "exclusiveMaximum" })
+                    .get(if low {
+                        "exclusiveMinimum"
+                    } else {
+                        "exclusiveMaximum"
+                    })
                     .and_then(Value::as_bool)
                     .unwrap_or(false);
             set.origins.push(self.sites.enforced(node, key.as_str()));
@@ -344,11 +355,7 @@ impl<'a> Algebra<'a> {
         Ok(any.then_some(set))
     }
 
-    fn array_keywords(
-        &mut self,
-        node: NodeId,
-        members: &'a Members,
-    ) -> Outcome<Option<ArraySet>> {
+    fn array_keywords(&mut self, node: NodeId, members: &'a Members) -> Outcome<Option<ArraySet>> {
         let mut set = ArraySet::default();
         let mut any = false;
         if let Some(min) = self.count(node, members, "minItems")? {
@@ -385,7 +392,15 @@ impl<'a> Algebra<'a> {
         } else if let Some(value) = members.get("unevaluatedItems") {
             let site = self.sites.enforced(node, "unevaluatedItems");
             any = true;
-            let applicators = ["allOf", "anyOf", "oneOf", "if", "$ref", "contains", "$dynamicRef"];
+            let applicators = [
+                "allOf",
+                "anyOf",
+                "oneOf",
+                "if",
+                "$ref",
+                "contains",
+                "$dynamicRef",
+            ];
             if applicators.iter().any(|key| members.contains_key(*key)) {
                 set.loose |= *value != Value::Bool(true);
                 self.sites
@@ -394,7 +409,10 @@ impl<'a> Algebra<'a> {
                 set.rest = term;
             }
         }
-        if members.get("uniqueItems").is_some_and(|v| *v == Value::Bool(true)) {
+        if members
+            .get("uniqueItems")
+            .is_some_and(|v| *v == Value::Bool(true))
+        {
             let site = self.sites.enforced(node, "uniqueItems");
             any = true;
             if set.max.is_none_or(|max| max > 1) {
@@ -510,7 +528,10 @@ impl<'a> Algebra<'a> {
         if let Some(list) = self.document.member(node, "properties") {
             self.sites.enforced(node, "properties");
             let Value::Object(entries) = self.document.value(list) else {
-                return Err(self.document.malformed(list, "properties is no object").into());
+                return Err(self
+                    .document
+                    .malformed(list, "properties is no object")
+                    .into());
             };
             for name in entries.keys() {
                 let Some(own) = self.member_schema(list, name)? else {
@@ -735,7 +756,8 @@ impl<'a> Algebra<'a> {
                     let other = self.shape(negated)?;
                     let narrowed = self.intersection(&shape, &other, Some(site))?;
                     if !narrowed.is_exact() && shape.is_exact() {
-                        self.sites.check(site, "its opposite cannot be written down");
+                        self.sites
+                            .check(site, "its opposite cannot be written down");
                     }
                     shape = narrowed;
                     continue;
@@ -755,7 +777,8 @@ impl<'a> Algebra<'a> {
                     }
                     let negated = self.not(condition);
                     if !self.shape(negated)?.is_exact() {
-                        self.sites.check(site, "its opposite cannot be written down");
+                        self.sites
+                            .check(site, "its opposite cannot be written down");
                     }
                     let first = self.all([condition, then]);
                     let second = self.all([negated, otherwise]);
@@ -860,8 +883,10 @@ impl<'a> Algebra<'a> {
         }
         let mut out = Shape::default();
         if parts.len() > MAX_PAIRS {
-            self.sites
-                .check(site, "too many branches to prove that they exclude each other");
+            self.sites.check(
+                site,
+                "too many branches to prove that they exclude each other",
+            );
             for shape in &shapes {
                 unite(&mut out, shape);
             }
@@ -885,8 +910,10 @@ impl<'a> Algebra<'a> {
                 let negated = self.shape(negated)?;
                 own = self.intersection(&own, &negated, Some(site))?;
                 if exact && !own.is_exact() {
-                    self.sites
-                        .check(site, "the branches could not be proven to exclude each other");
+                    self.sites.check(
+                        site,
+                        "the branches could not be proven to exclude each other",
+                    );
                 }
             }
             unite(&mut out, &own);

@@ -52,9 +52,8 @@ impl Patterns {
             return known.clone();
         }
         let parts = ecma::parse(pattern).and_then(|re| {
-            without_look(re).ok_or_else(|| {
-                PatternError::Unsupported("look-ahead at this place".to_owned())
-            })
+            without_look(re)
+                .ok_or_else(|| PatternError::Unsupported("look-ahead at this place".to_owned()))
         });
         let result = parts.map(|parts| {
             parts
@@ -121,7 +120,10 @@ fn without_look(re: Re) -> Option<Vec<(Re, bool)>> {
     let parts = match re {
         Re::Concat(parts) => parts,
         // A look-ahead alone: somewhere in the text. Positive, it is a search.
-        Re::Look { re, negative: false } => return without_look(*re),
+        Re::Look {
+            re,
+            negative: false,
+        } => return without_look(*re),
         // One group around everything.
         _ => return None,
     };
@@ -142,13 +144,20 @@ fn without_look(re: Re) -> Option<Vec<(Re, bool)>> {
                     if negative && nested.len() > 1 {
                         return None;
                     }
-                    out.extend(nested.into_iter().map(|(re, positive)| (re, positive != negative)));
+                    out.extend(
+                        nested
+                            .into_iter()
+                            .map(|(re, positive)| (re, positive != negative)),
+                    );
                 } else {
                     out.push((inner, !negative));
                 }
             }
             // At the end of the pattern a positive look-ahead is as good as its content.
-            Re::Look { re, negative: false } if parts.peek().is_none() => rest.push(*re),
+            Re::Look {
+                re,
+                negative: false,
+            } if parts.peek().is_none() => rest.push(*re),
             other => rest.push(other),
         }
     }
@@ -167,13 +176,29 @@ fn without_look(re: Re) -> Option<Vec<(Re, bool)>> {
 /// `^((?!x).)*$`: texts in which `x` is not found (and only characters that `.` admits).
 fn tempered(re: &Re) -> Option<Vec<(Re, bool)>> {
     let Re::Concat(parts) = re else { return None };
-    let [Re::Start, Re::Repeat { re: inner, min, max: None }, Re::End] = parts.as_slice() else {
+    let [
+        Re::Start,
+        Re::Repeat {
+            re: inner,
+            min,
+            max: None,
+        },
+        Re::End,
+    ] = parts.as_slice()
+    else {
         return None;
     };
     let Re::Concat(inner) = inner.as_ref() else {
         return None;
     };
-    let [Re::Look { re: look, negative: true }, Re::Class(class)] = inner.as_slice() else {
+    let [
+        Re::Look {
+            re: look,
+            negative: true,
+        },
+        Re::Class(class),
+    ] = inner.as_slice()
+    else {
         return None;
     };
     if look.has_look() || contains_start(look) || look.width().0 == 0 {

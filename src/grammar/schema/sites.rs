@@ -61,10 +61,7 @@ impl<'a> Sites<'a> {
         note: Option<Cow<'static, str>>,
     ) -> SiteId {
         let fresh = SiteId(self.all.len() as u32);
-        let id = *self
-            .known
-            .entry((node, keyword.clone()))
-            .or_insert(fresh);
+        let id = *self.known.entry((node, keyword.clone())).or_insert(fresh);
         if id == fresh {
             self.all.push(Site {
                 node,

@@ -59,9 +59,10 @@ impl Emitter<'_, '_> {
             ]));
         }
         if !set.contains.is_empty() {
-            self.algebra
-                .sites
-                .check_all(&set.origins, "no grammar of bearable size counts these items");
+            self.algebra.sites.check_all(
+                &set.origins,
+                "no grammar of bearable size counts these items",
+            );
             for contains in &set.contains {
                 set.min = set.min.max(contains.min);
             }
@@ -97,7 +98,11 @@ impl Emitter<'_, '_> {
                     item,
                     Expr::repeat(more, least.saturating_sub(1), most.map(|most| most - 1)),
                 ]);
-                if least == 0 { Expr::optional(list) } else { list }
+                if least == 0 {
+                    Expr::optional(list)
+                } else {
+                    list
+                }
             } else {
                 let more = Expr::seq([style.comma(), item]);
                 Expr::repeat(more, least, most)
@@ -105,7 +110,11 @@ impl Emitter<'_, '_> {
         }
         for index in (0..set.prefix.len()).rev() {
             let item = self.value(set.prefix[index], &format!("{hint}-{}", index + 1))?;
-            let comma = if index == 0 { Expr::Empty } else { style.comma() };
+            let comma = if index == 0 {
+                Expr::Empty
+            } else {
+                style.comma()
+            };
             tail = Expr::seq([comma, item, tail]);
             if index as u32 >= min {
                 tail = Expr::optional(tail);
@@ -197,7 +206,11 @@ impl Emitter<'_, '_> {
                     pair.expr.clone()
                 } else {
                     let part = Expr::seq([style.comma(), pair.expr.clone()]);
-                    if pair.required { part } else { Expr::optional(part) }
+                    if pair.required {
+                        part
+                    } else {
+                        Expr::optional(part)
+                    }
                 });
             }
             parts.extend(more);
@@ -277,13 +290,13 @@ impl Emitter<'_, '_> {
                         let more = Expr::seq([style.comma(), extra.clone()]);
                         let list = Expr::seq([
                             extra.clone(),
-                            Expr::repeat(
-                                more,
-                                least.saturating_sub(1),
-                                most.map(|most| most - 1),
-                            ),
+                            Expr::repeat(more, least.saturating_sub(1), most.map(|most| most - 1)),
                         ]);
-                        Some(if least == 0 { Expr::optional(list) } else { list })
+                        Some(if least == 0 {
+                            Expr::optional(list)
+                        } else {
+                            list
+                        })
                     } else {
                         let more = Expr::seq([style.comma(), extra.clone()]);
                         Some(Expr::repeat(more, least, most))
@@ -299,7 +312,11 @@ impl Emitter<'_, '_> {
                     now.push(None);
                     continue;
                 }
-                let comma = if count == 0 { Expr::Empty } else { style.comma() };
+                let comma = if count == 0 {
+                    Expr::Empty
+                } else {
+                    style.comma()
+                };
                 let full = set.max.is_some_and(|max| count >= max);
                 let next = if full {
                     None

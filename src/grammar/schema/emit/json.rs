@@ -65,16 +65,14 @@ pub fn string_char(builder: &mut GrammarBuilder) -> RuleId {
                     text("u"),
                     Expr::alt([
                         Expr::seq([
-                            class(&[
-                                ('0', '9'),
-                                ('a', 'c'),
-                                ('e', 'f'),
-                                ('A', 'C'),
-                                ('E', 'F'),
-                            ]),
+                            class(&[('0', '9'), ('a', 'c'), ('e', 'f'), ('A', 'C'), ('E', 'F')]),
                             octet(3),
                         ]),
-                        Expr::seq([class(&[('d', 'd'), ('D', 'D')]), class(&[('0', '7')]), octet(2)]),
+                        Expr::seq([
+                            class(&[('d', 'd'), ('D', 'D')]),
+                            class(&[('0', '7')]),
+                            octet(2),
+                        ]),
                         Expr::seq([
                             class(&[('d', 'd'), ('D', 'D')]),
                             class(&[('8', '9'), ('a', 'b'), ('A', 'B')]),
@@ -118,7 +116,10 @@ fn natural(options: &SchemaOptions) -> Expr {
         text("0"),
         Expr::seq([
             class(&[('1', '9')]),
-            digits(0, options.bounds.integer_digits.map(|n| n.saturating_sub(1))),
+            digits(
+                0,
+                options.bounds.integer_digits.map(|n| n.saturating_sub(1)),
+            ),
         ]),
     ])
 }
@@ -193,10 +194,7 @@ pub fn value(builder: &mut GrammarBuilder, options: &SchemaOptions) -> RuleId {
         Expr::seq([style.open("{"), members, style.close("}")]),
     );
     let items = list(Expr::Rule(id), options.bounds.items);
-    builder.define(
-        array,
-        Expr::seq([style.open("["), items, style.close("]")]),
-    );
+    builder.define(array, Expr::seq([style.open("["), items, style.close("]")]));
     builder.define(
         id,
         Expr::alt([
@@ -268,7 +266,11 @@ impl Style {
 }
 
 fn space(max: u32) -> Expr {
-    Expr::repeat(class(&[(' ', ' '), ('\t', '\t'), ('\n', '\n')]), 0, Some(max))
+    Expr::repeat(
+        class(&[(' ', ' '), ('\t', '\t'), ('\n', '\n')]),
+        0,
+        Some(max),
+    )
 }
 
 /// The text of a JSON string, quotes included.
@@ -288,7 +290,11 @@ pub fn literal(value: &Value, options: &SchemaOptions) -> Expr {
         _ => Expr::Empty,
     };
     let mark = |mark: &str| {
-        let space = if options.whitespace == Whitespace::Spaced { " " } else { "" };
+        let space = if options.whitespace == Whitespace::Spaced {
+            " "
+        } else {
+            ""
+        };
         Step::Text(format!("{mark}{space}"))
     };
     let mut stack = vec![Step::Value(value)];

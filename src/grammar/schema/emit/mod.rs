@@ -64,8 +64,13 @@ impl<'a, 'b> Emitter<'a, 'b> {
                 self.node = node;
                 sources.push((rule, node));
             }
-            let shape = self.algebra.shape(term).map_err(|trouble| self.refusal(trouble))?;
-            let body = self.body(&shape, &hint).map_err(|trouble| self.refusal(trouble))?;
+            let shape = self
+                .algebra
+                .shape(term)
+                .map_err(|trouble| self.refusal(trouble))?;
+            let body = self
+                .body(&shape, &hint)
+                .map_err(|trouble| self.refusal(trouble))?;
             self.builder.define(rule, body);
             let limit = self.algebra.options.limits.rules;
             if self.builder.len() - first > limit {
@@ -173,10 +178,7 @@ impl<'a, 'b> Emitter<'a, 'b> {
     /// The alternatives of a shape.
     fn body(&mut self, shape: &Shape, hint: &str) -> Outcome<Expr> {
         if *shape == Shape::any() {
-            return Ok(Expr::Rule(json::value(
-                self.builder,
-                &self.algebra.options,
-            )));
+            return Ok(Expr::Rule(json::value(self.builder, &self.algebra.options)));
         }
         let mut parts = Vec::new();
         for set in &shape.objects {

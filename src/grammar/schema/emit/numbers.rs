@@ -24,15 +24,10 @@ impl Emitter<'_, '_> {
         if set.low.is_none() || set.high.is_none() {
             self.bounded_number();
         }
-        let plain = set.multiples.is_empty()
-            && set.not_multiples.is_empty()
-            && set.except.is_empty();
+        let plain =
+            set.multiples.is_empty() && set.not_multiples.is_empty() && set.except.is_empty();
         let unbounded = set.low.is_none() && set.high.is_none();
-        let integer = set.integer == Some(true)
-            || set
-                .multiples
-                .iter()
-                .any(Decimal::is_integer);
+        let integer = set.integer == Some(true) || set.multiples.iter().any(Decimal::is_integer);
         if integer {
             if plain && unbounded {
                 return Expr::Rule(json::integer(self.builder, &options));
@@ -173,10 +168,20 @@ impl Emitter<'_, '_> {
                 .map(|(low, closed)| (low.negated(), *closed));
             alternatives.push(Re::concat([
                 Re::char('-'),
-                magnitudes(&low, high.as_ref(), bounds.integer_digits, fraction, places.is_none()),
+                magnitudes(
+                    &low,
+                    high.as_ref(),
+                    bounds.integer_digits,
+                    fraction,
+                    places.is_none(),
+                ),
             ]));
         }
-        if set.high.as_ref().is_none_or(|(high, _)| !high.is_negative()) {
+        if set
+            .high
+            .as_ref()
+            .is_none_or(|(high, _)| !high.is_negative())
+        {
             let low = match &set.low {
                 Some((low, closed)) if !low.is_negative() => (low.clone(), *closed),
                 _ => (zero.clone(), true),
@@ -308,10 +313,7 @@ fn naturals(low: &[u8], high: Option<Vec<u8>>, most: Option<u32>) -> Re {
     if last_free.is_none_or(|last| last >= first_free) {
         alternatives.push(Re::concat([
             digit(1, 9),
-            digits(
-                first_free as u32 - 1,
-                last_free.map(|last| last as u32 - 1),
-            ),
+            digits(first_free as u32 - 1, last_free.map(|last| last as u32 - 1)),
         ]));
     }
     if let (Some(high), Some(longest)) = (&high, longest)
@@ -403,7 +405,11 @@ fn magnitudes(
                 let to = high_whole.previous_integer();
                 if from <= to {
                     alternatives.push(Re::concat([
-                        naturals(&from.whole_digits(), Some(to.whole_digits()), integer_digits),
+                        naturals(
+                            &from.whole_digits(),
+                            Some(to.whole_digits()),
+                            integer_digits,
+                        ),
                         any.point(),
                     ]));
                 }

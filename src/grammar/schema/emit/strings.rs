@@ -258,7 +258,10 @@ impl Emitter<'_, '_> {
         start.map_or(body, Expr::Rule)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one recursion over one automaton")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one recursion over one automaton"
+    )]
     fn state(
         &mut self,
         automaton: &Automaton,
@@ -334,7 +337,14 @@ impl Emitter<'_, '_> {
     }
 
     /// What may follow the common first `at` characters of the sorted `words`.
-    fn trie(&mut self, words: &[Vec<char>], at: usize, rest: &Expr, hint: &str, depth: usize) -> Expr {
+    fn trie(
+        &mut self,
+        words: &[Vec<char>],
+        at: usize,
+        rest: &Expr,
+        hint: &str,
+        depth: usize,
+    ) -> Expr {
         let ends = words.first().is_some_and(|word| word.len() == at);
         let words = if ends { &words[1..] } else { words };
         let mut alternatives = Vec::new();

@@ -214,10 +214,7 @@ impl Parser {
         if !self.eat("?") && self.peek() == Some('+') {
             return unsupported("possessive repetition");
         }
-        if matches!(
-            self.peek(),
-            Some('*' | '+' | '?')
-        ) {
+        if matches!(self.peek(), Some('*' | '+' | '?')) {
             return malformed("nothing to repeat");
         }
         match atom {
@@ -379,7 +376,10 @@ impl Parser {
         match hir.kind() {
             regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => {
                 Ok(CharClass::from_ranges(
-                    class.ranges().iter().map(|range| (range.start(), range.end())),
+                    class
+                        .ranges()
+                        .iter()
+                        .map(|range| (range.start(), range.end())),
                 ))
             }
             _ => unsupported("a property that is no class"),

@@ -9,9 +9,7 @@ use super::re::Re;
 /// The expression of format `name`, if it is known.
 pub fn lookup(name: &str) -> Option<impl FnOnce() -> Re + use<>> {
     let source = source(name)?;
-    Some(move || {
-        ecma::parse(&source).unwrap_or_else(|_| Re::all())
-    })
+    Some(move || ecma::parse(&source).unwrap_or_else(|_| Re::all()))
 }
 
 const DATE: &str = r"(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -29,9 +27,7 @@ fn source(name: &str) -> Option<String> {
         "date-time" => format!("{DATE}[Tt]{TIME}"),
         "duration" => {
             let time = r"T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)";
-            format!(
-                r"P(?:\d+W|(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)(?:{time})?|{time})"
-            )
+            format!(r"P(?:\d+W|(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)(?:{time})?|{time})")
         }
         "email" => {
             let atom = r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~\-]+";
@@ -47,8 +43,16 @@ fn source(name: &str) -> Option<String> {
         "uuid" => r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}".to_owned(),
         "uri" => uri(&ipv4, "", false),
         "uri-reference" => uri(&ipv4, "", true),
-        "iri" => uri(&ipv4, r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{EFFFD}", false),
-        "iri-reference" => uri(&ipv4, r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{EFFFD}", true),
+        "iri" => uri(
+            &ipv4,
+            r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{EFFFD}",
+            false,
+        ),
+        "iri-reference" => uri(
+            &ipv4,
+            r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{EFFFD}",
+            true,
+        ),
         "uri-template" => {
             let variable = r"(?:[A-Za-z0-9_]|%[0-9a-fA-F]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9a-fA-F]{2}))*(?::[1-9]\d{0,3}|\*)?";
             format!(
