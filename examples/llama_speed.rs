@@ -2,7 +2,6 @@
 //!
 //! `llama_speed MODEL.gguf [THREADS] [DEPTH]`; `scripts/compare-llama-bench` sets it beside
 //! llama.cpp's own benchmark.
-#![cfg(feature = "llama")]
 #![expect(clippy::print_stdout, reason = "a program")]
 
 use snaffle::decode::{SessionGenerator, TokenEvent};

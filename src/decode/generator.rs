@@ -7,10 +7,11 @@ use super::run::{Run, Written};
 use super::sampler::Sampler;
 use crate::grammar::Grammar;
 use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
+use crate::model::format::Format;
 use crate::model::generator::{
     GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
-use crate::model::prompt::{Format, Prompt};
+use crate::model::prompt::Prompt;
 use crate::model::session::{Evaluated, Session, SessionError};
 use crate::vocab::TokenId;
 use std::path::Path;

@@ -4,10 +4,11 @@ use super::{SessionGenerator, TokenEvent};
 use crate::grammar::ast::GrammarBuilder;
 use crate::grammar::{CharClass, Expr, Grammar};
 use crate::mask::{Lexicon, Limits, MaskStore};
+use crate::model::format::Format;
 use crate::model::generator::{
     Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
-use crate::model::prompt::{Format, Message, Prompt, Rendered, Role, Segment};
+use crate::model::prompt::{Message, Prompt, Rendered, Role, Segment};
 use crate::model::random::RandomSession;
 use crate::model::session::Session;
 use crate::vocab::{Token, TokenId, TokenKind, Vocabulary};

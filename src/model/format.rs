@@ -1,0 +1,13 @@
+//! The seam between messages and the text of a prompt.
+
+use super::generator::GenerateError;
+use super::prompt::{Prompt, Rendered};
+
+/// Turns messages into what a model reads.
+pub trait Format: Send {
+    /// Renders `prompt` up to where the model's turn begins.
+    ///
+    /// # Errors
+    /// Where the template fails.
+    fn render(&self, prompt: &Prompt) -> Result<Rendered, GenerateError>;
+}
