@@ -1,22 +1,28 @@
 //! The generator over any session.
 
 use super::closing;
+use super::event::TokenEvent;
 use super::forced::Speller;
-use super::hook::{ProgressHook, TokenEvent, TokenHook};
 use super::run::{Run, Written};
 use super::sampler::Sampler;
 use crate::grammar::Grammar;
 use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
+use crate::model::format::Format;
 use crate::model::generator::{
     GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
+use crate::model::prompt::Prompt;
 use crate::model::session::{Evaluated, Session, SessionError};
-use crate::model::{Format, Prompt};
 use crate::vocab::TokenId;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+/// Told of each token.
+pub type TokenHook = Box<dyn FnMut(&TokenEvent<'_>) + Send>;
+/// Told of prompt tokens evaluated, and of how many there are to evaluate.
+pub type ProgressHook = Box<dyn FnMut(usize, usize) + Send>;
 
 /// Writes text by a session's logits, under a grammar or free.
 pub struct SessionGenerator {

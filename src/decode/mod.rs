@@ -8,15 +8,15 @@
 //! - near the budget the text is closed by the shortest way, if there is one.
 
 mod closing;
+mod event;
 mod forced;
 mod generator;
-mod hook;
 mod run;
 mod sampler;
 mod softmax;
 
-pub use generator::SessionGenerator;
-pub use hook::{ProgressHook, TokenEvent, TokenHook};
+pub use event::TokenEvent;
+pub use generator::{ProgressHook, SessionGenerator, TokenHook};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The loop of one generation.
 
 use super::closing;
+use super::event::TokenEvent;
 use super::forced::{ForcedError, Speller};
-use super::hook::TokenEvent;
 use super::sampler::{Allowed, Choice, Sampler};
 use crate::mask::Matcher;
 use crate::model::generator::{Cancel, GenerateError, Stop};

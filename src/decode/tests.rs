@@ -4,12 +4,13 @@ use super::{SessionGenerator, TokenEvent};
 use crate::grammar::ast::GrammarBuilder;
 use crate::grammar::{CharClass, Expr, Grammar};
 use crate::mask::{Lexicon, Limits, MaskStore};
+use crate::model::format::Format;
 use crate::model::generator::{
     Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
+use crate::model::prompt::{Message, Prompt, Rendered, Role, Segment};
 use crate::model::random::RandomSession;
 use crate::model::session::Session;
-use crate::model::{Format, Message, Prompt, Rendered, Role, Segment};
 use crate::vocab::{Token, TokenId, TokenKind, Vocabulary};
 use regex_syntax::hir::{Class, Hir, HirKind};
 use std::sync::{Arc, Mutex};

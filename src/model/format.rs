@@ -1,4 +1,4 @@
-//! From messages to what a model reads: what every chat template has in common.
+//! The seam between messages and the text of a prompt.
 
 use super::generator::GenerateError;
 use super::prompt::{Prompt, Rendered};
