@@ -8,6 +8,12 @@
 //! `SNAFFLE_COMPARE=full` takes 200 walks per grammar with SmolLM2 and 20 with Gemma instead of a
 //! tenth (`scripts/compare-llama-sampler`). A model that is not in `models/` is skipped.
 #![cfg(feature = "llama")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may"
+)]
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -150,6 +156,8 @@ impl Model {
         let mut steps = 0;
         while steps < 16 {
             let ours: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+            let plain = matcher.mask_plain().unwrap();
+            assert!(plain.iter().eq(ours.iter().copied()), "{name}");
             let theirs = self.allowed(&mut sampler);
             steps += 1;
             let mut both = Vec::with_capacity(ours.len());
@@ -201,13 +209,13 @@ impl Model {
 }
 
 fn grammars() -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = std::fs::read_dir("tests/grammars")
+    let mut all: Vec<(String, String)> = fs_err::read_dir("tests/grammars")
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ext| ext == "gbnf"))
         .map(|path| {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            (name, std::fs::read_to_string(path).unwrap())
+            (name, fs_err::read_to_string(path).unwrap())
         })
         .collect();
     all.sort();

@@ -139,7 +139,7 @@ pub fn turn_grammar(moves: &Moves, options: &TurnOptions) -> Result<TurnGrammar,
     for (key, legal) in [("ask", moves.ask), ("answer", moves.answer)] {
         if legal {
             let text = compiler.text();
-            let body = Expr::seq([
+            let body = seq([
                 Expr::literal(format!("{{\"{key}\": ")),
                 Expr::Rule(text),
                 Expr::literal("}"),
@@ -266,13 +266,13 @@ impl Compiler<'_> {
         let mut parts = vec![Expr::literal("{\"calls\": ["), Expr::Rule(call)];
         if more > 0 {
             parts.push(Expr::repeat(
-                Expr::seq([Expr::literal(", "), Expr::Rule(call)]),
+                seq([Expr::literal(", "), Expr::Rule(call)]),
                 0,
                 Some(more),
             ));
         }
         parts.push(Expr::literal("]}"));
-        self.builder.add("calls", Expr::seq(parts))
+        self.builder.add("calls", seq(parts))
     }
 
     /// `{"tool": "…", "arguments": …}`.
@@ -291,7 +291,7 @@ impl Compiler<'_> {
             self.plain(&spec.name, root, &legal.domains)
         }
         .map_err(refused)?;
-        let body = Expr::seq([
+        let body = seq([
             Expr::literal(format!(
                 "{{\"tool\": {}, \"arguments\": ",
                 quoted(&spec.name)
@@ -348,7 +348,7 @@ impl Compiler<'_> {
                 }
             };
             members.push(Member {
-                text: Expr::seq([
+                text: seq([
                     Expr::literal(format!("{}: ", quoted(name))),
                     Expr::Rule(value),
                 ]),
@@ -356,10 +356,7 @@ impl Compiler<'_> {
             });
         }
         let body = self.members(tool, &members);
-        Ok((
-            Expr::seq([Expr::literal("{"), body, Expr::literal("}")]),
-            entries,
-        ))
+        Ok((seq([Expr::literal("{"), body, Expr::literal("}")]), entries))
     }
 
     /// Arguments of any other schema: live values become an `enum` in it, and the schema compiler
@@ -405,15 +402,15 @@ impl Compiler<'_> {
         let mut tail = None;
         for at in (0..candidates).rev() {
             let rest = match tail.take() {
-                None => Expr::seq(members.iter().skip(at + 1).map(following)),
+                None => seq(members.iter().skip(at + 1).map(following)),
                 Some(rule) => Expr::Rule(rule),
             };
             if at > 0 {
-                let body = Expr::seq([following(&members[at]), rest.clone()]);
+                let body = seq([following(&members[at]), rest.clone()]);
                 let hint = format!("{tool}-rest");
                 tail = Some(self.builder.add(&hint, body));
             }
-            firsts.push(Expr::seq([members[at].text.clone(), rest]));
+            firsts.push(seq([members[at].text.clone(), rest]));
         }
         firsts.reverse();
         if fixed.is_none() {
@@ -453,7 +450,7 @@ impl Compiler<'_> {
             Expr::literal("\\\\"),
             Expr::literal("\\n"),
         ]);
-        let body = Expr::seq([
+        let body = seq([
             Expr::literal("\""),
             first,
             Expr::repeat(next, 0, Some(self.options.max_text.saturating_sub(1))),
@@ -465,6 +462,14 @@ impl Compiler<'_> {
     }
 }
 
+/// A sequence with its neighbouring literals joined, however it was put together.
+fn seq(parts: impl IntoIterator<Item = Expr>) -> Expr {
+    Expr::seq(parts.into_iter().flat_map(|part| match part {
+        Expr::Seq(inner) => inner,
+        other => vec![other],
+    }))
+}
+
 /// A member of the arguments.
 struct Member {
     text: Expr,
@@ -473,7 +478,7 @@ struct Member {
 
 /// A member after another one.
 fn following(member: &Member) -> Expr {
-    let text = Expr::seq([Expr::literal(", "), member.text.clone()]);
+    let text = seq([Expr::literal(", "), member.text.clone()]);
     if member.needed {
         text
     } else {
@@ -527,7 +532,7 @@ fn printable(blank: bool) -> CharClass {
         ('\u{FEFF}', '\u{FEFF}'),
         ('\u{FFF0}', '\u{FFFB}'),
         ('\u{FFFD}', '\u{FFFF}'),
-        ('\u{F0000}', char::MAX),
+        ('\u{E0000}', char::MAX),
     ];
     if !blank {
         excluded.extend([
@@ -591,7 +596,11 @@ mod tests {
                 "required": ["device", "brightness"],
                 "additionalProperties": false,
             }),
-            live("device", &json!(["kitchen light"])),
+            Domains::from([
+                ("device".to_owned(), vec![json!("kitchen light")]),
+                ("brightness".to_owned(), vec![json!(10), json!(100)]),
+                ("slowly".to_owned(), vec![json!(true)]),
+            ]),
         );
         moves
     }
@@ -612,7 +621,15 @@ mod tests {
             .filter(|rule| rule.volatile)
             .map(|rule| rule.name.as_str())
             .collect();
-        assert_eq!(volatile, ["live-device", "live-device-2"]);
+        assert_eq!(
+            volatile,
+            [
+                "live-device",
+                "live-device-2",
+                "live-brightness",
+                "live-slowly"
+            ]
+        );
     }
 
     #[test]

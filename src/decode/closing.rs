@@ -20,6 +20,23 @@ pub(super) fn fits(
     }
 }
 
+/// Whether a step after which `budget` tokens are left may be taken: not where it would make a
+/// text that can be closed one that cannot. A text that could not be closed may become one that
+/// can; that is noticed where it costs nothing to find out.
+pub(super) fn stays(
+    closable: &mut bool,
+    speller: &Speller,
+    session: &dyn Session,
+    matcher: &mut Matcher,
+    budget: usize,
+) -> Result<bool, ForcedError> {
+    if *closable {
+        return fits(speller, session, matcher, budget);
+    }
+    *closable = matcher.distance().is_some_and(|bytes| bytes <= budget);
+    Ok(true)
+}
+
 /// The tokens of a shortest way to close the text; `None` where there is none.
 pub(super) fn tokens(
     speller: &Speller,

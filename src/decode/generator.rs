@@ -1,5 +1,6 @@
 //! The generator over any session.
 
+use super::closing;
 use super::forced::Speller;
 use super::hook::{ProgressHook, TokenEvent, TokenHook};
 use super::run::{Run, Written};
@@ -9,8 +10,8 @@ use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
 use crate::model::generator::{
     GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
-use crate::model::prompt::{Format, Prompt};
 use crate::model::session::{Evaluated, Session, SessionError};
+use crate::model::{Format, Prompt};
 use crate::vocab::TokenId;
 use std::path::Path;
 use std::sync::Arc;
@@ -220,7 +221,7 @@ impl Generator for SessionGenerator {
             });
         }
         let fresh = request.grammar != self.compiled.as_ref().map(|(known, _)| known);
-        let matcher = match request.grammar {
+        let mut matcher = match request.grammar {
             Some(grammar) => Some(self.matcher(grammar)?),
             None => None,
         };
@@ -233,6 +234,11 @@ impl Generator for SessionGenerator {
                 hook(event);
             }
         };
+        let budget = request.max_tokens.min(capacity - prompt.all.len());
+        let closable = match &mut matcher {
+            Some(matcher) => closing::fits(&self.speller, self.session.as_ref(), matcher, budget)?,
+            None => false,
+        };
         // What is forced before any choice is evaluated with the prompt's end.
         let mut run = Run {
             session: self.session.as_mut(),
@@ -241,7 +247,8 @@ impl Generator for SessionGenerator {
             sampler: Sampler::new(request.sampling.clone()),
             jump_ahead: request.jump_ahead,
             cancel: &request.cancel,
-            budget: request.max_tokens.min(capacity - prompt.all.len()),
+            budget,
+            closable,
             pending: Vec::new(),
             written: Written::default(),
             on_token: &mut tell,
@@ -254,6 +261,7 @@ impl Generator for SessionGenerator {
                     matcher,
                     sampler,
                     budget,
+                    closable,
                     pending,
                     written,
                     ..
@@ -274,6 +282,7 @@ impl Generator for SessionGenerator {
                     jump_ahead: request.jump_ahead,
                     cancel: &request.cancel,
                     budget,
+                    closable,
                     pending: Vec::new(),
                     written,
                     on_token: &mut tell,

@@ -22,6 +22,8 @@ pub(super) struct Run<'a> {
     pub(super) cancel: &'a Cancel,
     /// Tokens that may still be written.
     pub(super) budget: usize,
+    /// Whether the text can be closed within the budget; kept true once it is.
+    pub(super) closable: bool,
     /// Tokens written but not evaluated yet.
     pub(super) pending: Vec<TokenId>,
     pub(super) written: Written,
@@ -61,7 +63,6 @@ impl Run<'_> {
         if self.jump_ahead {
             let tokens = self.speller.forced(self.session, matcher)?;
             if !tokens.is_empty() {
-                let closable = closing::fits(self.speller, self.session, matcher, self.budget)?;
                 let before = matcher.checkpoint();
                 let mut room = tokens.len() <= self.budget;
                 for &token in &tokens {
@@ -69,9 +70,15 @@ impl Run<'_> {
                         return Err(grammar("a forced token was refused"));
                     }
                 }
-                if room && closable {
+                if room {
                     let left = self.budget - tokens.len();
-                    room = closing::fits(self.speller, self.session, matcher, left)?;
+                    room = closing::stays(
+                        &mut self.closable,
+                        self.speller,
+                        self.session,
+                        matcher,
+                        left,
+                    )?;
                 }
                 if !room {
                     matcher.rollback(before);
@@ -163,12 +170,17 @@ impl Run<'_> {
             return Ok(None);
         };
         let before = matcher.checkpoint();
-        let closable = closing::fits(self.speller, self.session, matcher, self.budget)?;
         if !matcher.accept_token(choice.token).map_err(grammar)? {
             return Err(grammar("a token of the mask was refused"));
         }
         let left = self.budget - 1;
-        if closable && !closing::fits(self.speller, self.session, matcher, left)? {
+        if !closing::stays(
+            &mut self.closable,
+            self.speller,
+            self.session,
+            matcher,
+            left,
+        )? {
             matcher.rollback(before);
             return self.close().map(Some);
         }

@@ -7,9 +7,9 @@ use crate::mask::{Lexicon, Limits, MaskStore};
 use crate::model::generator::{
     Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
-use crate::model::prompt::{Format, Message, Prompt, Rendered, Role, Segment};
 use crate::model::random::RandomSession;
 use crate::model::session::Session;
+use crate::model::{Format, Message, Prompt, Rendered, Role, Segment};
 use crate::vocab::{Token, TokenId, TokenKind, Vocabulary};
 use regex_syntax::hir::{Class, Hir, HirKind};
 use std::sync::{Arc, Mutex};

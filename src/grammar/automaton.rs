@@ -8,9 +8,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::hash::{self, Mix, purpose};
+use super::hash::{Hashes, Mix, purpose};
 use super::limits::{Bound, LimitError, Limits};
-use super::program::{EXIT, Instruction, NO_SLOT, Pc, Program, RET, UNBOUNDED};
+use super::program::{Instruction, Pc, Program, UNBOUNDED, slot_bit};
+use super::stacks::{BOTTOM, FAR_CLOSED, FAR_OPEN, Frame, PLAIN, ROOT, Stacks};
 
 /// A state's number. It stays valid as long as its automaton.
 pub(crate) type StateId = u32;
@@ -19,33 +20,6 @@ pub(crate) type StateId = u32;
 pub(crate) const DEAD_STATE: StateId = 0;
 /// A transition that was not asked for yet.
 const UNKNOWN: StateId = u32::MAX;
-
-/// The bottom of every stack: the end of the text.
-const ROOT: u32 = 0;
-/// The bottom of a stack whose lower part is left out.
-const BOTTOM: u32 = 1;
-
-/// The count of a frame that counts nothing, but goes on at its instruction.
-const PLAIN: u32 = u32::MAX;
-
-/// Slots of live values that have a bit of their own; all later ones share the last bit.
-pub(crate) const SLOT_BITS: usize = 63;
-
-/// Where a stack goes on when what is above is matched.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    /// An instruction to go on at, or a loop that counts.
-    pc: Pc,
-    /// Iterations of the loop that were finished before the present one, or [`PLAIN`].
-    count: u32,
-    parent: u32,
-    /// Fewest bytes from here to the end of the text.
-    distance: u64,
-    /// Bits of the slots of live values that are on the stack.
-    slots: u64,
-    /// The nearest frame downwards that is not a loop.
-    base: u32,
-}
 
 /// An instruction that takes input, and its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,18 +54,13 @@ pub(crate) struct Group {
 pub(crate) struct Automaton {
     program: Program,
     limits: Limits,
-    /// Counts above this are the same within the longest token.
-    clamp: u32,
-    frames: Vec<Frame>,
-    frame_ids: FxHashMap<(Pc, u32, u32), u32>,
-    frame_hashes: Vec<Option<u128>>,
+    stacks: Stacks,
     configurations: Vec<Configuration>,
     states: Vec<State>,
     allowed: Vec<[u64; 4]>,
     rows: Vec<StateId>,
     state_ids: FxHashMap<u64, SmallVec<[StateId; 1]>>,
-    hashes: Vec<u128>,
-    slot_contents: Vec<(u128, u128)>,
+    hashes: Option<Hashes>,
     start: StateId,
     // Scratch, kept for its capacity.
     work: Vec<Configuration>,
@@ -114,30 +83,16 @@ impl Automaton {
         horizon: usize,
         limits: &Limits,
     ) -> Result<Self, LimitError> {
-        let bottom = |pc| Frame {
-            pc,
-            count: PLAIN,
-            parent: ROOT,
-            distance: 0,
-            slots: 0,
-            base: 0,
-        };
-        let mut frames = vec![bottom(RET), bottom(EXIT)];
-        frames[BOTTOM as usize].base = BOTTOM;
         let mut automaton = Self {
-            clamp: u32::try_from(horizon).unwrap_or(u32::MAX - 2) + 1,
+            stacks: Stacks::new(horizon, limits.frames),
             program,
             limits: limits.clone(),
-            frames,
-            frame_ids: FxHashMap::default(),
-            frame_hashes: vec![None; 2],
             configurations: Vec::new(),
             states: Vec::new(),
             allowed: Vec::new(),
             rows: Vec::new(),
             state_ids: FxHashMap::default(),
-            hashes: Vec::new(),
-            slot_contents: Vec::new(),
+            hashes: None,
             start: DEAD_STATE,
             work: Vec::new(),
             found: Vec::new(),
@@ -167,7 +122,7 @@ impl Automaton {
         self.rows.capacity() * 4
             + self.configurations.capacity() * 8
             + self.states.capacity() * (size_of::<State>() + 32 + 24)
-            + self.frames.capacity() * (size_of::<Frame>() + 48)
+            + self.stacks.bytes()
             + self.program.instructions.len() * 80
             + self.program.edges.len() * 8
     }
@@ -350,7 +305,7 @@ impl Automaton {
                 }
                 Instruction::Call { routine, next } => {
                     let entry = self.program.routines[routine as usize].entry;
-                    let stack = self.frame(next, stack)?;
+                    let stack = self.stacks.frame(&self.program, next, stack)?;
                     self.work.push(Configuration { pc: entry, stack });
                 }
                 Instruction::Loop { .. } => self.decide(pc, 0, stack)?,
@@ -370,13 +325,25 @@ impl Automaton {
     fn resume(&mut self, frame: u32) -> Result<(), LimitError> {
         let Frame {
             pc, count, parent, ..
-        } = self.frames[frame as usize];
-        if count == PLAIN {
-            self.work.push(Configuration { pc, stack: parent });
-            Ok(())
-        } else {
-            self.decide(pc, count + 1, parent)
+        } = self.stacks.top(frame);
+        match count {
+            PLAIN => self.work.push(Configuration { pc, stack: parent }),
+            FAR_OPEN | FAR_CLOSED => {
+                if let Instruction::Loop { body, next, .. } = self.program.instructions[pc as usize]
+                {
+                    self.work.push(Configuration {
+                        pc: body,
+                        stack: frame,
+                    });
+                    if count == FAR_OPEN {
+                        let stack = parent;
+                        self.work.push(Configuration { pc: next, stack });
+                    }
+                }
+            }
+            _ => self.decide(pc, count + 1, parent)?,
         }
+        Ok(())
     }
 
     /// At a loop with `done` iterations behind: once more, or on.
@@ -394,71 +361,25 @@ impl Automaton {
             self.work.push(Configuration { pc: next, stack });
         }
         if max == UNBOUNDED {
-            let frame = self.loop_frame(pc, done.min(min), stack)?;
+            let frame = self
+                .stacks
+                .loop_frame(&self.program, pc, done.min(min), stack)?;
             self.work.push(Configuration {
                 pc: body,
                 stack: frame,
             });
         } else if done + 1 == max {
             // The last iteration: nothing is left to count.
-            let stack = self.frame(next, stack)?;
+            let stack = self.stacks.frame(&self.program, next, stack)?;
             self.work.push(Configuration { pc: body, stack });
         } else if done < max {
-            let frame = self.loop_frame(pc, done, stack)?;
+            let frame = self.stacks.loop_frame(&self.program, pc, done, stack)?;
             self.work.push(Configuration {
                 pc: body,
                 stack: frame,
             });
         }
         Ok(())
-    }
-
-    fn loop_frame(&mut self, pc: Pc, count: u32, parent: u32) -> Result<u32, LimitError> {
-        let Instruction::Loop {
-            body, next, min, ..
-        } = self.program.instructions[pc as usize]
-        else {
-            return Ok(parent);
-        };
-        let distance = self
-            .program
-            .loop_distance(body, next, min, count.saturating_add(1));
-        self.intern_frame(pc, count, parent, distance)
-    }
-
-    /// A frame to go on at `next`; none for a return, which would do nothing.
-    fn frame(&mut self, next: Pc, parent: u32) -> Result<u32, LimitError> {
-        if next == RET {
-            return Ok(parent);
-        }
-        let distance = self.program.distance[next as usize];
-        self.intern_frame(next, PLAIN, parent, distance)
-    }
-
-    fn intern_frame(
-        &mut self,
-        pc: Pc,
-        count: u32,
-        parent: u32,
-        distance: u64,
-    ) -> Result<u32, LimitError> {
-        if let Some(&known) = self.frame_ids.get(&(pc, count, parent)) {
-            return Ok(known);
-        }
-        let id = self.frames.len() as u32;
-        LimitError::check(Bound::Frames, self.frames.len() + 1, self.limits.frames)?;
-        let below = self.frames[parent as usize];
-        self.frames.push(Frame {
-            pc,
-            count,
-            parent,
-            distance: below.distance.saturating_add(distance),
-            slots: below.slots | slot_bit(self.program.slot_of[pc as usize]),
-            base: if count == PLAIN { id } else { below.base },
-        });
-        self.frame_hashes.push(None);
-        self.frame_ids.insert((pc, count, parent), id);
-        Ok(id)
     }
 
     /// The state of the configurations in `found`.
@@ -493,8 +414,7 @@ impl Automaton {
                 self.program.instructions[pc as usize],
                 Instruction::Token { .. }
             );
-            slots |=
-                slot_bit(self.program.slot_of[pc as usize]) | self.frames[stack as usize].slots;
+            slots |= slot_bit(self.program.slot_of[pc as usize]) | self.stacks.top(stack).slots;
         }
         self.states.push(State {
             start: self.configurations.len() as u32,
@@ -519,7 +439,7 @@ impl Automaton {
 
     fn configuration_distance(&self, configuration: Configuration) -> u64 {
         self.program.distance[configuration.pc as usize]
-            .saturating_add(self.frames[configuration.stack as usize].distance)
+            .saturating_add(self.stacks.top(configuration.stack).distance)
     }
 
     /// Fewest bytes to the end of the text; `None` for the dead state.
@@ -544,7 +464,7 @@ impl Automaton {
             let Instruction::Bytes(span) = self.program.instructions[pc as usize] else {
                 continue;
             };
-            let below = self.frames[stack as usize].distance;
+            let below = self.stacks.top(stack).distance;
             for edge in self.program.edges(span) {
                 let way = self.program.distance[edge.next as usize].saturating_add(below);
                 if best.is_none_or(|(shortest, _)| way < shortest) {
@@ -560,7 +480,7 @@ impl Automaton {
     pub(crate) fn groups(&mut self, state: StateId) -> Result<SmallVec<[Group; 2]>, LimitError> {
         let mut by_base: SmallVec<[(u32, Vec<Configuration>); 2]> = SmallVec::new();
         for &configuration in self.of(state) {
-            let base = self.frames[configuration.stack as usize].base;
+            let base = self.stacks.top(configuration.stack).base;
             match by_base.iter_mut().find(|group| group.0 == base) {
                 Some(group) => group.1.push(configuration),
                 None => by_base.push((base, vec![configuration])),
@@ -578,7 +498,7 @@ impl Automaton {
             };
             let mut part = Vec::with_capacity(members.len());
             for Configuration { pc, stack } in members {
-                let stack = self.rebase(stack, base)?;
+                let stack = self.stacks.rebase(&self.program, stack, base)?;
                 part.push(Configuration { pc, stack });
             }
             part.sort_unstable();
@@ -587,22 +507,6 @@ impl Automaton {
             groups.push(Group { whole, part, base });
         }
         Ok(groups)
-    }
-
-    /// The loops above `base`, put on the bottom of a stack whose lower part is left out.
-    fn rebase(&mut self, stack: u32, base: u32) -> Result<u32, LimitError> {
-        let mut loops: SmallVec<[(Pc, u32); 4]> = SmallVec::new();
-        let mut at = stack;
-        while at != base {
-            let frame = self.frames[at as usize];
-            loops.push((frame.pc, frame.count));
-            at = frame.parent;
-        }
-        let mut stack = BOTTOM;
-        for &(pc, count) in loops.iter().rev() {
-            stack = self.loop_frame(pc, count, stack)?;
-        }
-        Ok(stack)
     }
 
     /// The state after everything above `base` is matched.
@@ -633,15 +537,18 @@ impl Automaton {
     /// A hash of what can follow within the longest token. Live values that are not entered yet
     /// are in it by name only.
     pub(crate) fn hash(&mut self, state: StateId) -> u128 {
-        self.ensure_hashes();
+        let hashes = self
+            .hashes
+            .get_or_insert_with(|| Hashes::new(&self.program, self.stacks.clamp));
+        let hashes = &hashes.instructions;
+        let State { start, len, .. } = self.states[state as usize];
         let mut parts: SmallVec<[u128; 8]> = SmallVec::new();
-        for at in 0..self.states[state as usize].len {
-            let at = self.states[state as usize].start + at;
-            let Configuration { pc, stack } = self.configurations[at as usize];
+        for &Configuration { pc, stack } in
+            &self.configurations[start as usize..(start + len) as usize]
+        {
             let mut mix = Mix::new(purpose::PART);
-            mix.add_wide(self.hashes[pc as usize]);
-            let below = self.frame_hash(stack);
-            mix.add_wide(below);
+            mix.add_wide(hashes[pc as usize]);
+            mix.add_wide(self.stacks.hash(&self.program, hashes, stack));
             parts.push(mix.finish());
         }
         parts.sort_unstable();
@@ -653,102 +560,15 @@ impl Automaton {
         mix.finish()
     }
 
-    fn frame_hash(&mut self, frame: u32) -> u128 {
-        let mut open: SmallVec<[u32; 16]> = SmallVec::new();
-        let mut at = frame;
-        let mut hash = loop {
-            if let Some(known) = self.frame_hashes[at as usize] {
-                break known;
-            }
-            if at == ROOT || at == BOTTOM {
-                // Whatever is below, a mask does not depend on it.
-                let mut mix = Mix::new(purpose::FRAME);
-                mix.add(u64::from(at));
-                break mix.finish();
-            }
-            open.push(at);
-            at = self.frames[at as usize].parent;
-        };
-        while let Some(at) = open.pop() {
-            let Frame { pc, count, .. } = self.frames[at as usize];
-            let mut mix = Mix::new(purpose::FRAME);
-            match self.program.instructions[pc as usize] {
-                Instruction::Loop {
-                    body,
-                    next,
-                    min,
-                    max,
-                } if count != PLAIN => {
-                    let done = count.saturating_add(1);
-                    let least = min.saturating_sub(done).min(self.clamp);
-                    let most = if max == UNBOUNDED {
-                        self.clamp
-                    } else {
-                        max.saturating_sub(done).min(self.clamp)
-                    };
-                    mix.add(u64::from(least) << 32 | u64::from(most));
-                    mix.add_wide(self.hashes[body as usize]);
-                    mix.add_wide(self.hashes[next as usize]);
-                }
-                _ => mix.add_wide(self.hashes[pc as usize]),
-            }
-            mix.add_wide(hash);
-            hash = mix.finish();
-            self.frame_hashes[at as usize] = Some(hash);
-        }
-        hash
-    }
-
-    fn ensure_hashes(&mut self) {
-        if self.hashes.is_empty() {
-            self.hashes = hash::hash_program(&self.program, self.clamp);
-            self.slot_contents = self
-                .program
-                .slots
-                .iter()
-                .map(|name| (hash::slot_name(name), 0))
-                .collect();
-            for routine in &self.program.routines {
-                if routine.slot != NO_SLOT {
-                    self.slot_contents[usize::from(routine.slot)].1 =
-                        self.hashes[routine.entry as usize];
-                }
-            }
-        }
-    }
-
-    /// The live values of the slots in `bits`: hash of the name, hash of the content.
-    pub(crate) fn slot_contents(&mut self, bits: u64) -> SmallVec<[(u128, u128); 2]> {
-        self.ensure_hashes();
-        self.slot_contents
-            .iter()
-            .enumerate()
-            .filter(|&(slot, _)| bits & slot_bit(slot as u16) != 0)
-            .map(|(_, &contents)| contents)
-            .collect()
+    /// The hashes of the program, computed when they are first needed.
+    pub(crate) fn hashes(&mut self) -> &Hashes {
+        self.hashes
+            .get_or_insert_with(|| Hashes::new(&self.program, self.stacks.clamp))
     }
 
     /// Whether the grammar has live values at all.
     pub(crate) fn has_slots(&self) -> bool {
         !self.program.slots.is_empty()
-    }
-
-    /// The bits of slots of which only the names' hashes are known.
-    pub(crate) fn slot_bits(&self, contents: &[(u128, u128)]) -> u64 {
-        self.slot_contents
-            .iter()
-            .enumerate()
-            .filter(|(_, own)| contents.iter().any(|other| other.0 == own.0))
-            .fold(0, |bits, (slot, _)| bits | slot_bit(slot as u16))
-    }
-
-    /// The content of the slot whose name has this hash.
-    pub(crate) fn slot_content(&mut self, name: u128) -> Option<u128> {
-        self.ensure_hashes();
-        self.slot_contents
-            .iter()
-            .find(|contents| contents.0 == name)
-            .map(|contents| contents.1)
     }
 }
 
@@ -759,13 +579,5 @@ pub(crate) fn token_fits(named: u32, negated: bool, token: u32, is_text: bool) -
         named != token && is_text
     } else {
         named == token
-    }
-}
-
-fn slot_bit(slot: u16) -> u64 {
-    if slot == NO_SLOT {
-        0
-    } else {
-        1 << usize::from(slot).min(SLOT_BITS)
     }
 }

@@ -11,7 +11,9 @@
 //! A rule of live values is hashed by its name where it is called. Its content has a hash of its
 //! own, which whoever remembers something records next to it.
 
-use super::program::{Instruction, NO_SLOT, Pc, Program};
+use smallvec::SmallVec;
+
+use super::program::{Instruction, NO_SLOT, Pc, Program, slot_bit};
 
 /// A 128-bit hash in the making.
 #[derive(Clone, Copy, Debug)]
@@ -82,27 +84,71 @@ pub(crate) mod purpose {
     pub(crate) const PART: u64 = 8;
 }
 
-/// The hash of a slot's name.
-pub(crate) fn slot_name(name: &str) -> u128 {
-    let mut mix = Mix::new(purpose::SLOT);
-    mix.add_text(name);
-    mix.finish()
+/// All hashes of a program.
+#[derive(Debug)]
+pub(crate) struct Hashes {
+    /// Of each instruction.
+    pub(crate) instructions: Vec<u128>,
+    /// Of each slot of live values: its name, its content.
+    slots: Vec<(u128, u128)>,
 }
 
-/// The hash of every instruction, with repetition counts above `clamp` made `clamp`: nothing
-/// within `clamp` bytes can tell them apart.
-pub(crate) fn hash_program(program: &Program, clamp: u32) -> Vec<u128> {
-    let names: Vec<u128> = program.slots.iter().map(|name| slot_name(name)).collect();
-    let hasher = Hasher {
-        program,
-        names,
-        clamp,
-    };
-    let mut hashes = vec![0; program.instructions.len()];
-    for circle in components(program) {
-        hasher.component(&circle, &mut hashes);
+impl Hashes {
+    /// Hashes with repetition counts above `clamp` made `clamp`: nothing within `clamp` bytes can
+    /// tell them apart.
+    pub(crate) fn new(program: &Program, clamp: u32) -> Self {
+        let names: Vec<u128> = program
+            .slots
+            .iter()
+            .map(|name| {
+                let mut mix = Mix::new(purpose::SLOT);
+                mix.add_text(name);
+                mix.finish()
+            })
+            .collect();
+        let mut slots: Vec<(u128, u128)> = names.iter().map(|&name| (name, 0)).collect();
+        let hasher = Hasher {
+            program,
+            names,
+            clamp,
+        };
+        let mut instructions = vec![0; program.instructions.len()];
+        for circle in components(program) {
+            hasher.component(&circle, &mut instructions);
+        }
+        for routine in &program.routines {
+            if let Some(slot) = slots.get_mut(usize::from(routine.slot)) {
+                slot.1 = instructions[routine.entry as usize];
+            }
+        }
+        Self {
+            instructions,
+            slots,
+        }
     }
-    hashes
+
+    /// The live values of the slots in `bits`: hash of the name, hash of the content.
+    pub(crate) fn contents(&self, bits: u64) -> SmallVec<[(u128, u128); 2]> {
+        (0..)
+            .zip(&self.slots)
+            .filter(|&(slot, _)| bits & slot_bit(slot) != 0)
+            .map(|(_, &contents)| contents)
+            .collect()
+    }
+
+    /// The bits of slots of which only the names' hashes are known.
+    pub(crate) fn bits(&self, contents: &[(u128, u128)]) -> u64 {
+        (0..)
+            .zip(&self.slots)
+            .filter(|(_, own)| contents.iter().any(|other| other.0 == own.0))
+            .fold(0, |bits, (slot, _)| bits | slot_bit(slot))
+    }
+
+    /// The content of the slot whose name has this hash.
+    pub(crate) fn content(&self, name: u128) -> Option<u128> {
+        let found = self.slots.iter().find(|contents| contents.0 == name);
+        found.map(|contents| contents.1)
+    }
 }
 
 /// Successors as the hash sees them: the content of a slot is not one.

@@ -6,47 +6,17 @@
 //! never unrolled; a body that may be empty is compiled in a form that is not, so that counting
 //! always makes progress.
 
-use regex_syntax::utf8::Utf8Sequences;
 use rustc_hash::FxHashMap;
 
+use super::alphabet::Alphabet;
 use super::analysis;
 use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference};
+use super::code::Code;
 use super::distance;
 use super::limits::{Bound, LimitError, Limits};
 use super::program::{
-    DEAD, EXIT, Edge, Instruction, NEVER, NO_SLOT, Pc, Program, RET, Routine, Span, UNBOUNDED,
+    DEAD, EXIT, Instruction, NEVER, NO_SLOT, Pc, Program, RET, Routine, Span, UNBOUNDED,
 };
-
-/// A token that a grammar names, once a vocabulary is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Resolved {
-    /// Its number.
-    pub id: u32,
-    /// How many bytes it spells (0 for control tokens).
-    pub bytes: u32,
-}
-
-/// What a grammar must know of the vocabulary that it will be matched with.
-pub trait Alphabet {
-    /// Whether a text with this byte can be spelled at all.
-    fn spells(&self, byte: u8) -> bool;
-    /// The token that a grammar names.
-    fn resolve(&self, token: &TokenReference) -> Option<Resolved>;
-}
-
-/// Every byte, and no token: for matching text without a vocabulary.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AllBytes;
-
-impl Alphabet for AllBytes {
-    fn spells(&self, _: u8) -> bool {
-        true
-    }
-
-    fn resolve(&self, _: &TokenReference) -> Option<Resolved> {
-        None
-    }
-}
 
 /// Why a grammar cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,21 +102,13 @@ enum Target<'a> {
 struct Lowerer<'a> {
     grammar: &'a Grammar,
     alphabet: &'a dyn Alphabet,
-    limits: &'a Limits,
+    code: Code,
     nullable: Vec<bool>,
-    instructions: Vec<Instruction>,
-    edges: Vec<Edge>,
-    targets: Vec<Pc>,
-    slot_of: Vec<u16>,
     slots: Vec<String>,
     routines: Vec<Routine>,
     known: FxHashMap<Target<'a>, u32>,
     open: Vec<(u32, Target<'a>)>,
-    unspellable: [bool; 256],
-    spellable: [bool; 256],
-    /// The slot of live values whose rule is being compiled.
-    slot: u16,
-    /// Where a routine of that rule returns.
+    /// Where a routine of the rule that is being compiled returns.
     ret: Pc,
     rule: RuleId,
 }
@@ -164,23 +126,15 @@ impl<'a> Lowerer<'a> {
         Self {
             grammar,
             alphabet,
-            limits,
+            code: Code::new(
+                std::array::from_fn(|byte| alphabet.spells(byte as u8)),
+                limits.instructions,
+            ),
             nullable,
-            instructions: vec![
-                Instruction::Ret,
-                Instruction::Split(Span { start: 0, len: 0 }),
-                Instruction::Exit,
-            ],
-            edges: Vec::new(),
-            targets: Vec::new(),
-            slot_of: vec![NO_SLOT; 3],
             slots: Vec::new(),
             routines: Vec::new(),
             known: FxHashMap::default(),
             open: Vec::new(),
-            unspellable: [false; 256],
-            spellable: std::array::from_fn(|byte| alphabet.spells(byte as u8)),
-            slot: NO_SLOT,
             ret: RET,
             rule: grammar.root(),
         }
@@ -214,12 +168,12 @@ impl<'a> Lowerer<'a> {
     }
 
     fn compile_routine(&mut self, routine: u32, target: &Target<'a>) -> Result<(), LowerError> {
-        self.slot = self.routines[routine as usize].slot;
+        self.code.slot = self.routines[routine as usize].slot;
         self.ret = RET;
-        if self.slot != NO_SLOT {
+        if self.code.slot != NO_SLOT {
             // A return of its own keeps the frame of a call at the rule's very end, so that what
             // is on the stack always shows that the rule was entered.
-            self.ret = self.push(Instruction::Ret)?;
+            self.ret = self.code.push(Instruction::Ret)?;
         }
         let ret = self.ret;
         let grammar = self.grammar;
@@ -233,24 +187,15 @@ impl<'a> Lowerer<'a> {
                 self.non_empty(&grammar.rule(*id).body, ret)?
             }
             Target::Rest(repeat, close) => {
-                let next = self.bytes(close.encode_utf8(&mut [0; 4]).as_bytes(), ret)?;
+                let next = self
+                    .code
+                    .bytes(close.encode_utf8(&mut [0; 4]).as_bytes(), ret)?;
                 self.expr(repeat, next)?
             }
-            Target::Class(class) => self.class_here(class, ret)?,
+            Target::Class(class) => self.code.class_here(class, ret)?,
         };
         self.routines[routine as usize].entry = entry;
         Ok(())
-    }
-
-    fn push(&mut self, instruction: Instruction) -> Result<Pc, LowerError> {
-        LimitError::check(
-            Bound::Instructions,
-            self.instructions.len() + 1,
-            self.limits.instructions,
-        )?;
-        self.instructions.push(instruction);
-        self.slot_of.push(self.slot);
-        Ok((self.instructions.len() - 1) as Pc)
     }
 
     /// Compiles `expr` so that `next` follows it.
@@ -260,7 +205,7 @@ impl<'a> Lowerer<'a> {
         }
         match expr {
             Expr::Empty => Ok(next),
-            Expr::Literal(text) => self.bytes(text.as_bytes(), next),
+            Expr::Literal(text) => Ok(self.code.bytes(text.as_bytes(), next)?),
             Expr::Class(class) => self.class(class, next),
             Expr::Seq(parts) => self.sequence(parts, next),
             Expr::Alt(parts) => self.alternatives(parts, next),
@@ -274,7 +219,7 @@ impl<'a> Lowerer<'a> {
                     return self.expr(&rule.body, next);
                 }
                 let routine = self.routine(Target::Rule(*id));
-                self.push(Instruction::Call { routine, next })
+                Ok(self.code.push(Instruction::Call { routine, next })?)
             }
             Expr::Token { token, negated } => self.token(token, *negated, next),
         }
@@ -296,7 +241,7 @@ impl<'a> Lowerer<'a> {
                 let mut result = DEAD;
                 for part in parts.iter().rev() {
                     let begins_here = self.non_empty(part, whole)?;
-                    result = self.split(&[begins_here, result])?;
+                    result = self.code.split(&[begins_here, result])?;
                     whole = self.expr(part, whole)?;
                 }
                 Ok(result)
@@ -306,7 +251,7 @@ impl<'a> Lowerer<'a> {
                 for part in parts {
                     targets.push(self.non_empty(part, next)?);
                 }
-                self.split(&targets)
+                Ok(self.code.split(&targets)?)
             }
             Expr::Repeat { expr, min, max } => match max {
                 Some(0) => Ok(DEAD),
@@ -315,7 +260,7 @@ impl<'a> Lowerer<'a> {
             },
             Expr::Rule(id) => {
                 let routine = self.routine(Target::NonEmpty(*id));
-                self.push(Instruction::Call { routine, next })
+                Ok(self.code.push(Instruction::Call { routine, next })?)
             }
         }
     }
@@ -334,12 +279,14 @@ impl<'a> Lowerer<'a> {
                 && let Some(close) = text.chars().next()
             {
                 at -= 1;
-                next = self.bytes(&text.as_bytes()[close.len_utf8()..], next)?;
+                next = self
+                    .code
+                    .bytes(&text.as_bytes()[close.len_utf8()..], next)?;
                 if next == DEAD {
                     return Ok(DEAD);
                 }
                 let routine = self.routine(Target::Rest(&parts[at], close));
-                next = self.push(Instruction::Call { routine, next })?;
+                next = self.code.push(Instruction::Call { routine, next })?;
             } else {
                 next = self.expr(&parts[at], next)?;
             }
@@ -381,17 +328,19 @@ impl<'a> Lowerer<'a> {
             (1, Some(1)) => self.expr(body, next),
             (0, Some(1)) => {
                 let body = self.expr(body, next)?;
-                self.split(&[body, next])
+                Ok(self.code.split(&[body, next])?)
             }
             (0 | 1, None) => {
-                let again = self.push(Instruction::Split(Span { start: 0, len: 0 }))?;
+                let again = self
+                    .code
+                    .push(Instruction::Split(Span { start: 0, len: 0 }))?;
                 let body = self.expr(body, again)?;
-                self.fill(again, &[body, next])?;
+                self.code.fill(again, &[body, next])?;
                 Ok(if min == 0 { again } else { body })
             }
             _ if analysis::is_nullable(body, &self.nullable) => {
                 let some = self.count(body, 1, max, next)?;
-                self.split(&[some, next])
+                Ok(self.code.split(&[some, next])?)
             }
             _ => self.count(body, min, max, next),
         }
@@ -408,24 +357,26 @@ impl<'a> Lowerer<'a> {
         if max == Some(1) && min <= 1 {
             let body = self.non_empty(body, next)?;
             return if min == 0 {
-                self.split(&[body, next])
+                Ok(self.code.split(&[body, next])?)
             } else {
                 Ok(body)
             };
         }
         if max.is_none() && min <= 1 {
-            let again = self.push(Instruction::Split(Span { start: 0, len: 0 }))?;
+            let again = self
+                .code
+                .push(Instruction::Split(Span { start: 0, len: 0 }))?;
             let body = self.non_empty(body, again)?;
-            self.fill(again, &[body, next])?;
+            self.code.fill(again, &[body, next])?;
             return Ok(if min == 0 { again } else { body });
         }
         let body = self.non_empty(body, self.ret)?;
-        self.push(Instruction::Loop {
+        Ok(self.code.push(Instruction::Loop {
             body,
             next,
             min,
             max: max.unwrap_or(UNBOUNDED),
-        })
+        })?)
     }
 
     fn token(&mut self, token: &TokenReference, negated: bool, next: Pc) -> Result<Pc, LowerError> {
@@ -438,127 +389,19 @@ impl<'a> Lowerer<'a> {
                 },
             });
         };
-        self.push(Instruction::Token {
+        Ok(self.code.push(Instruction::Token {
             token: resolved,
             negated,
             next,
-        })
-    }
-
-    /// A run of bytes.
-    fn bytes(&mut self, bytes: &[u8], next: Pc) -> Result<Pc, LowerError> {
-        let mut next = next;
-        for &byte in bytes.iter().rev() {
-            next = self.take(&[Edge {
-                low: byte,
-                high: byte,
-                next,
-            }])?;
-        }
-        Ok(next)
-    }
-
-    /// An instruction that takes one byte, over spellable bytes only.
-    fn take(&mut self, edges: &[Edge]) -> Result<Pc, LowerError> {
-        let start = self.edges.len();
-        for edge in edges {
-            if edge.next == DEAD {
-                continue;
-            }
-            let mut low = None;
-            for byte in edge.low..=edge.high {
-                if self.spellable[usize::from(byte)] {
-                    low.get_or_insert(byte);
-                } else if let Some(low) = low.take() {
-                    self.edges.push(Edge {
-                        low,
-                        high: byte - 1,
-                        next: edge.next,
-                    });
-                }
-            }
-            if let Some(low) = low {
-                self.edges.push(Edge {
-                    low,
-                    high: edge.high,
-                    next: edge.next,
-                });
-            }
-        }
-        if self.edges.len() == start {
-            for byte in edges.iter().flat_map(|edge| edge.low..=edge.high) {
-                self.unspellable[usize::from(byte)] |= !self.spellable[usize::from(byte)];
-            }
-            return Ok(DEAD);
-        }
-        let span = Span {
-            start: start as u32,
-            len: (self.edges.len() - start) as u32,
-        };
-        self.push(Instruction::Bytes(span))
+        })?)
     }
 
     fn class(&mut self, class: &CharClass, next: Pc) -> Result<Pc, LowerError> {
         if class.ranges().len() > LARGE_CLASS {
             let routine = self.routine(Target::Class(class.clone()));
-            return self.push(Instruction::Call { routine, next });
+            return Ok(self.code.push(Instruction::Call { routine, next })?);
         }
-        self.class_here(class, next)
-    }
-
-    /// The UTF-8 sequences of a class as a small deterministic network.
-    fn class_here(&mut self, class: &CharClass, next: Pc) -> Result<Pc, LowerError> {
-        // Nodes of a trie over byte ranges: two sequences either share a range or are apart.
-        let mut nodes: Vec<Vec<(u8, u8, usize)>> = vec![Vec::new()];
-        const LEAF: usize = usize::MAX;
-        for &(low, high) in class.ranges() {
-            for sequence in Utf8Sequences::new(low, high) {
-                let ranges = sequence.as_slice();
-                let mut at = 0;
-                for (depth, range) in ranges.iter().enumerate() {
-                    let last = depth + 1 == ranges.len();
-                    let node = &nodes[at];
-                    let found = node
-                        .last()
-                        .filter(|edge| (edge.0, edge.1) == (range.start, range.end))
-                        .map(|edge| edge.2);
-                    at = match found {
-                        Some(child) => child,
-                        None => {
-                            let child = if last { LEAF } else { nodes.len() };
-                            nodes[at].push((range.start, range.end, child));
-                            if !last {
-                                nodes.push(Vec::new());
-                            }
-                            child
-                        }
-                    };
-                }
-            }
-        }
-        let mut pcs = vec![DEAD; nodes.len()];
-        let mut same: FxHashMap<Vec<Edge>, Pc> = FxHashMap::default();
-        for at in (0..nodes.len()).rev() {
-            let mut edges: Vec<Edge> = nodes[at]
-                .iter()
-                .map(|&(low, high, child)| Edge {
-                    low,
-                    high,
-                    next: if child == LEAF { next } else { pcs[child] },
-                })
-                .collect();
-            edges.sort_unstable_by_key(|edge| edge.low);
-            merge(&mut edges);
-            pcs[at] = match same.get(&edges) {
-                Some(&pc) => pc,
-                None => {
-                    let pc = self.take(&edges)?;
-                    same.insert(edges, pc);
-                    pc
-                }
-            };
-        }
-        Ok(pcs[0])
+        Ok(self.code.class_here(class, next)?)
     }
 
     fn alternatives(&mut self, parts: &'a [Expr], next: Pc) -> Result<Pc, LowerError> {
@@ -584,161 +427,28 @@ impl<'a> Lowerer<'a> {
         if !ranges.is_empty() {
             targets.push(self.class(&CharClass::from_ranges(ranges), next)?);
         }
-        targets.extend(self.trie(&literals)?);
-        self.split(&targets)
+        targets.extend(self.code.trie(&literals)?);
+        Ok(self.code.split(&targets)?)
     }
 
-    /// Literals and what follows each, their common beginnings shared.
-    fn trie(&mut self, literals: &[(&[u8], Pc)]) -> Result<Vec<Pc>, LowerError> {
-        if let [(text, next)] = literals {
-            return Ok(vec![self.bytes(text, *next)?]);
-        }
-        #[derive(Default)]
-        struct Node {
-            children: Vec<(u8, usize)>,
-            ends: Vec<Pc>,
-        }
-        let mut nodes = vec![Node::default()];
-        for &(text, next) in literals {
-            if next == DEAD {
-                continue;
-            }
-            let mut at = 0;
-            for &byte in text {
-                at = match nodes[at]
-                    .children
-                    .binary_search_by_key(&byte, |child| child.0)
-                {
-                    Ok(found) => nodes[at].children[found].1,
-                    Err(place) => {
-                        let child = nodes.len();
-                        LimitError::check(Bound::Instructions, child, self.limits.instructions)?;
-                        nodes[at].children.insert(place, (byte, child));
-                        nodes.push(Node::default());
-                        child
-                    }
-                };
-            }
-            nodes[at].ends.push(next);
-        }
-        // Children come after their parents, so going backwards meets them first.
-        let mut pcs = vec![DEAD; nodes.len()];
-        for at in (0..nodes.len()).rev() {
-            let node = &nodes[at];
-            let edges: Vec<Edge> = node
-                .children
-                .iter()
-                .map(|&(byte, child)| Edge {
-                    low: byte,
-                    high: byte,
-                    next: pcs[child],
-                })
-                .collect();
-            let mut targets = node.ends.clone();
-            if !edges.is_empty() {
-                targets.push(self.take(&edges)?);
-            }
-            pcs[at] = self.split(&targets)?;
-        }
-        Ok(vec![pcs[0]])
-    }
-
-    /// An instruction that goes on at each target.
-    fn split(&mut self, targets: &[Pc]) -> Result<Pc, LowerError> {
-        let merged = self.merged(targets, DEAD)?;
-        match merged[..] {
-            [] => Ok(DEAD),
-            [only] => Ok(only),
-            _ => {
-                let span = self.target_span(&merged);
-                self.push(Instruction::Split(span))
-            }
-        }
-    }
-
-    /// Fills in a branch that was reserved.
-    fn fill(&mut self, reserved: Pc, targets: &[Pc]) -> Result<(), LowerError> {
-        let merged = self.merged(targets, reserved)?;
-        let filled = match merged[..] {
-            [only] if matches!(self.instructions[only as usize], Instruction::Bytes(_)) => {
-                self.instructions[only as usize]
-            }
-            _ => Instruction::Split(self.target_span(&merged)),
-        };
-        self.instructions[reserved as usize] = filled;
-        Ok(())
-    }
-
-    fn target_span(&mut self, targets: &[Pc]) -> Span {
-        let start = self.targets.len() as u32;
-        self.targets.extend_from_slice(targets);
-        Span {
-            start,
-            len: targets.len() as u32,
-        }
-    }
-
-    /// Targets without repeats, nested branches opened, and byte instructions that take different
-    /// bytes made one. `reserved` is a branch that is not filled in yet.
-    fn merged(&mut self, targets: &[Pc], reserved: Pc) -> Result<Vec<Pc>, LowerError> {
-        let mut open: Vec<Pc> = targets.iter().rev().copied().collect();
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut flat = Vec::new();
-        let mut edges: Vec<Edge> = Vec::new();
-        let mut merged_from = Vec::new();
-        while let Some(pc) = open.pop() {
-            if pc == DEAD || pc == reserved || !seen.insert(pc) {
-                continue;
-            }
-            match self.instructions[pc as usize] {
-                Instruction::Split(span) if span.len > 0 => {
-                    open.extend(self.targets[span.range()].iter().rev());
-                }
-                Instruction::Bytes(span) => {
-                    let own = &self.edges[span.range()];
-                    let apart = own
-                        .iter()
-                        .all(|a| edges.iter().all(|b| a.high < b.low || b.high < a.low));
-                    if apart && edges.len() < 512 {
-                        edges.extend_from_slice(own);
-                        merged_from.push(pc);
-                    } else {
-                        flat.push(pc);
-                    }
-                }
-                _ => flat.push(pc),
-            }
-        }
-        match merged_from[..] {
-            [] => {}
-            [only] => flat.push(only),
-            _ => {
-                edges.sort_unstable_by_key(|edge| edge.low);
-                merge(&mut edges);
-                flat.push(self.take(&edges)?);
-            }
-        }
-        Ok(flat)
-    }
-
-    fn finish(mut self, start: u32) -> Result<Program, LowerError> {
+    fn finish(self, start: u32) -> Result<Program, LowerError> {
         let mut program = Program {
             takes: Vec::new(),
             distance: Vec::new(),
             class_of: Box::new([0; 256]),
             class_byte: Vec::new(),
             start: self.routines[start as usize].entry,
-            instructions: std::mem::take(&mut self.instructions),
-            edges: std::mem::take(&mut self.edges),
-            targets: std::mem::take(&mut self.targets),
-            routines: std::mem::take(&mut self.routines),
-            slot_of: std::mem::take(&mut self.slot_of),
-            slots: std::mem::take(&mut self.slots),
+            instructions: self.code.instructions,
+            edges: self.code.edges,
+            targets: self.code.targets,
+            routines: self.routines,
+            slot_of: self.code.slot_of,
+            slots: self.slots,
         };
         distance::measure(&mut program);
         if program.distance[program.start as usize] == NEVER {
             let bytes: Vec<u8> = (0..=255)
-                .filter(|&byte| self.unspellable[usize::from(byte)])
+                .filter(|&byte| self.code.missing[usize::from(byte)])
                 .collect();
             return Err(if bytes.is_empty() {
                 LowerError::MatchesNothing {
@@ -785,17 +495,6 @@ fn flatten<'a>(parts: &'a [Expr], flat: &mut Vec<&'a Expr>) {
             other => flat.push(other),
         }
     }
-}
-
-/// Joins neighbouring edges that lead to the same place.
-fn merge(edges: &mut Vec<Edge>) {
-    edges.dedup_by(|right, left| {
-        let joined = left.next == right.next && u16::from(left.high) + 1 == u16::from(right.low);
-        if joined {
-            left.high = right.high;
-        }
-        joined
-    });
 }
 
 /// Sorts the 256 bytes into classes that no instruction tells apart.

@@ -3,9 +3,11 @@
 //! Pure: no input or output, no model, no token. Where tokens meet grammars is
 //! [`mask`](crate::mask).
 
+pub mod alphabet;
 pub(crate) mod analysis;
 pub mod ast;
 pub(crate) mod automaton;
+mod code;
 mod distance;
 pub mod gbnf;
 pub(crate) mod hash;
@@ -14,6 +16,7 @@ pub mod lower;
 mod print;
 pub(crate) mod program;
 pub mod schema;
+mod stacks;
 
 pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
 pub use limits::{Bound, LimitError, Limits};

@@ -101,8 +101,9 @@ impl Printer {
             Expr::Class(class) => print_class(f, class),
             Expr::Seq(parts) if parts.is_empty() => self.expr(f, &Expr::Empty, level),
             Expr::Alt(parts) if parts.is_empty() => print_class(f, &CharClass::default()),
-            Expr::Seq(parts) if parts.len() == 1 => self.expr(f, &parts[0], level),
-            Expr::Alt(parts) if parts.len() == 1 => self.expr(f, &parts[0], level),
+            Expr::Seq(parts) | Expr::Alt(parts) if parts.len() == 1 => {
+                self.expr(f, &parts[0], level)
+            }
             Expr::Seq(parts) => self.list(f, parts, " ", level, Level::Sequence),
             Expr::Alt(parts) => self.list(f, parts, " | ", level, Level::Alternatives),
             Expr::Repeat { expr, min, max } => {

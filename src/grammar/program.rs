@@ -4,7 +4,7 @@
 //! Every instruction that is left after [`lower`](super::lower) can reach acceptance over bytes
 //! that the vocabulary can spell, so nothing that the automaton keeps is a dead end.
 
-use super::lower::Resolved;
+use super::alphabet::Resolved;
 
 /// Address of an instruction.
 pub(crate) type Pc = u32;
@@ -128,5 +128,17 @@ impl Program {
     /// Number of byte classes.
     pub(crate) fn classes(&self) -> usize {
         self.class_byte.len()
+    }
+}
+
+/// Slots of live values that have a bit of their own; all later ones share the last bit.
+const SLOT_BITS: usize = 63;
+
+/// The bit of a slot of live values.
+pub(crate) fn slot_bit(slot: u16) -> u64 {
+    if slot == NO_SLOT {
+        0
+    } else {
+        1 << usize::from(slot).min(SLOT_BITS)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::grammar::TokenReference;
-use crate::grammar::lower::{Alphabet, Resolved};
+use crate::grammar::alphabet::{Alphabet, Resolved};
 use crate::vocab::{TokenId, TokenKind, TokenTrie, Vocabulary};
 
 /// A vocabulary and the trie of its tokens.

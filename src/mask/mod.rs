@@ -4,6 +4,7 @@
 //! generation under one grammar. Nothing here knows a model or samples.
 
 mod lexicon;
+mod loops;
 mod matcher;
 mod store;
 mod token_mask;

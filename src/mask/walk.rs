@@ -6,12 +6,13 @@
 //! shares; what remains are the tokens that go on after the part's end.
 
 use super::lexicon::Lexicon;
+use super::loops::Loops;
 use super::store::{Contents, MaskStore, PartMask, Remembered};
 use super::token_mask::TokenMask;
 use crate::grammar::LimitError;
 use crate::grammar::automaton::{Automaton, DEAD_STATE, StateId, token_fits};
 use crate::grammar::hash::Mix;
-use crate::vocab::{NO_TOKEN, TokenId};
+use crate::vocab::{BROKEN, NO_TOKEN, TokenId, WHOLE};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub(super) struct Walker {
     path: Vec<StateId>,
     tokens: Vec<TokenId>,
     exits: Vec<u32>,
+    loops: Loops,
     /// Bits of the slots of live values that were entered.
     slots: u64,
 }
@@ -49,7 +51,7 @@ impl Walker {
     ) -> Result<Found, LimitError> {
         let key = key(automaton, state, lexicon, MASK);
         if let Some((Remembered::Mask(mask), _)) =
-            store.get(key, |name| automaton.slot_content(name))
+            store.get(key, |name| automaton.hashes().content(name))
         {
             return Ok(Found {
                 mask,
@@ -58,7 +60,7 @@ impl Walker {
         }
         self.slots = 0;
         let mask = Arc::new(self.compute(automaton, state, lexicon, Some(store))?);
-        let contents = automaton.slot_contents(self.slots);
+        let contents = automaton.hashes().contents(self.slots);
         store.put(key, contents, Remembered::Mask(Arc::clone(&mask)));
         Ok(Found {
             mask,
@@ -148,9 +150,9 @@ impl Walker {
     ) -> Result<Arc<PartMask>, LimitError> {
         let key = key(automaton, part, lexicon, PART);
         if let Some((Remembered::Part(found), contents)) =
-            store.get(key, |name| automaton.slot_content(name))
+            store.get(key, |name| automaton.hashes().content(name))
         {
-            self.slots |= automaton.slot_bits(&contents);
+            self.slots |= automaton.hashes().bits(&contents);
             return Ok(found);
         }
         let size = lexicon.vocabulary().len();
@@ -164,7 +166,7 @@ impl Walker {
             inside: TokenMask::from_tokens(&mut tokens, size),
             exits: self.exits.as_slice().into(),
         });
-        let contents: Contents = automaton.slot_contents(self.slots);
+        let contents: Contents = automaton.hashes().contents(self.slots);
         self.slots |= outer_slots;
         store.put(key, contents, Remembered::Part(Arc::clone(&found)));
         Ok(found)
@@ -206,6 +208,8 @@ impl Walker {
         }
         self.path[base] = state;
         let track = automaton.has_slots();
+        // Inside a character a walk could enter live values and leave them again unseen.
+        let shared = !(1 << BROKEN | u32::from(track) << WHOLE);
         let mut at = range.start;
         while at < range.end {
             let node = nodes[at];
@@ -218,17 +222,31 @@ impl Walker {
             if node.token != NO_TOKEN {
                 self.tokens.push(node.token);
             }
-            if node.end as usize == at + 1 && !track {
+            let leaf = node.end as usize == at + 1;
+            if leaf && !track {
                 at += 1;
                 continue;
             }
             let next = automaton.step(here, node.byte)?;
             self.path[level] = next;
-            if automaton.exits(next) && node.end as usize > at + 1 {
+            if !leaf && automaton.exits(next) {
                 self.exits.push(at as u32);
             }
             if track {
                 self.slots |= automaton.slots(next);
+            }
+            // Where everything below leads back to this state, all of it is allowed. Not where
+            // the part may end here: its exits must be found one by one.
+            if !leaf
+                && node.kinds & shared == node.kinds
+                && !automaton.exits(next)
+                && is_wide(automaton, next)
+                && self.loops.of(automaton, next, lexicon)? & node.kinds == node.kinds
+            {
+                self.tokens
+                    .extend_from_slice(lexicon.trie().tokens_below(at));
+                at = node.end as usize;
+                continue;
             }
             at += 1;
         }

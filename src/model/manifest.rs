@@ -158,7 +158,7 @@ impl Manifest {
         let Some(path) = path else {
             return Ok(manifest);
         };
-        let text = std::fs::read_to_string(path).map_err(|source| ManifestError::Read {
+        let text = fs_err::read_to_string(path).map_err(|source| ManifestError::Read {
             path: path.to_owned(),
             source,
         })?;

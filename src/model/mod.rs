@@ -1,5 +1,6 @@
 //! Models: sessions over an evaluated context, generators above them, and the files they come from.
 
+pub mod format;
 pub mod generator;
 pub mod gguf;
 #[cfg(feature = "llama")]
@@ -15,13 +16,14 @@ pub mod session;
 mod shown;
 pub mod template;
 
+pub use format::Format;
 pub use generator::{
     Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
 };
 pub use gguf::{GgufError, GgufInfo, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use manifest::{Entry, Manifest, ManifestError};
-pub use prompt::{Format, Message, Prompt, Rendered, Role, Segment};
+pub use prompt::{Message, Prompt, Rendered, Role, Segment};
 pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
 pub use scripted::ScriptedGenerator;

@@ -47,7 +47,10 @@ pub fn write(path: &Path, fingerprint: u128, tokens: &[TokenId], memory: &[u8]) 
     file.write_all(&header)?;
     file.write_all(&spelled)?;
     file.write_all(memory)?;
-    file.persist(path).map_err(|failed| failed.error)?;
+    file.persist(path).map_err(|failed| {
+        let reason = failed.error;
+        io::Error::new(reason.kind(), format!("{}: {reason}", path.display()))
+    })?;
     Ok(())
 }
 

@@ -48,12 +48,3 @@ pub struct Rendered {
     /// How many of the first segments come from the prompt's stable messages.
     pub stable: usize,
 }
-
-/// Turns messages into what a model reads.
-pub trait Format: Send {
-    /// Renders `prompt` up to where the model's turn begins.
-    ///
-    /// # Errors
-    /// Where the template fails.
-    fn render(&self, prompt: &Prompt) -> Result<Rendered, super::generator::GenerateError>;
-}

@@ -1,8 +1,9 @@
 //! A task that is being worked on: an event is durable first, then known.
 
-use super::claim::{Flag, flag_answer};
+use super::claim::flag_answer;
 use super::definition::Definition;
 use super::event::{Entry, Event, StepResult};
+use super::flag::Flag;
 use super::id::TaskId;
 use super::journal::{Journal, JournalError, TaskLog};
 use super::state::{NoTask, Task};

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::claim::Flag;
 use super::definition::Definition;
+use super::flag::Flag;
 
 /// Version of the events' encoding.
 pub const VERSION: u32 = 1;

@@ -88,7 +88,7 @@ impl Journal {
     /// [`JournalError`]; nothing can be recorded, so nothing must be executed.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let heads = path.with_extension("heads");
-        std::fs::create_dir_all(&heads).map_err(|error| JournalError::file(&heads, error))?;
+        fs_err::create_dir_all(&heads).map_err(|error| JournalError::file(&heads, error))?;
         let connection = connect(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -274,7 +274,7 @@ impl Journal {
             Err(error) => {
                 if log.position.sequence == 0 {
                     // Nothing was recorded: leave no head behind. Failing to is harmless.
-                    let _ = std::fs::remove_file(&log.head_path);
+                    let _ = fs_err::remove_file(&log.head_path);
                 }
                 Err(error)
             }

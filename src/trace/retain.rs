@@ -41,7 +41,7 @@ pub fn prune(folder: &Path, retention: Retention) -> io::Result<usize> {
     for (number, trace) in traces.iter().enumerate() {
         bytes = bytes.saturating_add(trace.bytes);
         if number >= retention.files || bytes > retention.bytes {
-            deleted += usize::from(fs::remove_file(&trace.path).is_ok());
+            deleted += usize::from(fs_err::remove_file(&trace.path).is_ok());
         } else {
             // A trace's own start is earlier than its last write; its grammars are touched when
             // they are used, which is before that write and after the previous trace's.
@@ -52,7 +52,7 @@ pub fn prune(folder: &Path, retention: Retention) -> io::Result<usize> {
     if deleted > 0 && grammars.is_dir() {
         for grammar in list(&grammars, "gbnf")? {
             if oldest_kept.is_none_or(|oldest| grammar.modified < oldest) {
-                deleted += usize::from(fs::remove_file(&grammar.path).is_ok());
+                deleted += usize::from(fs_err::remove_file(&grammar.path).is_ok());
             }
         }
     }

@@ -136,7 +136,7 @@ impl JsonLines {
             source,
         };
         let folder = &settings.folder;
-        std::fs::create_dir_all(folder).map_err(|error| fail(folder, error))?;
+        fs_err::create_dir_all(folder).map_err(|error| fail(folder, error))?;
         let earlier = Retention {
             files: settings.retention.files.saturating_sub(1),
             ..settings.retention
@@ -213,7 +213,7 @@ impl JsonLines {
             if let Ok(file) = File::options().write(true).open(&path) {
                 return file.set_modified(self.file.metadata()?.modified()?);
             }
-            std::fs::create_dir_all(&self.grammars)?;
+            fs_err::create_dir_all(&self.grammars)?;
             let mut file = tempfile::NamedTempFile::new_in(&self.grammars)?;
             file.write_all(text.as_bytes())?;
             file.persist(&path)?;

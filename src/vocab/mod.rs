@@ -4,7 +4,7 @@
 
 mod trie;
 
-pub use trie::{NO_TOKEN, TokenTrie, TrieNode};
+pub use trie::{BROKEN, NO_TOKEN, TokenTrie, TrieNode, UNSPELLABLE, WHOLE};
 
 /// A token's number in its vocabulary.
 pub type TokenId = u32;

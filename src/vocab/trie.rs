@@ -8,11 +8,65 @@ use super::{TokenId, TokenKind, Vocabulary};
 /// No token ends at this node.
 pub const NO_TOKEN: TokenId = TokenId::MAX;
 
+/// Kinds of bytes, so that a subtree can say in one word which it has. Grammars rarely tell bytes
+/// of one kind apart, and where they do, nothing is lost but speed.
+const KINDS: [&[(u8, u8)]; 16] = [
+    &[(0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F)],
+    &[(b'\n', b'\n')],
+    &[(b'\t', b'\t'), (b'\r', b'\r')],
+    &[(b' ', b' ')],
+    &[(b'"', b'"')],
+    &[(b'\\', b'\\')],
+    &[(b'0', b'9')],
+    &[(b'a', b'z')],
+    &[(b'A', b'Z')],
+    &[(b'\'', b'\'')],
+    &[(b'<', b'<'), (b'>', b'>')],
+    &[(b',', b',')],
+    &[(b':', b':')],
+    &[(b'[', b'['), (b']', b']'), (b'{', b'{'), (b'}', b'}')],
+    &[(0x7F, 0x7F)],
+    // Whatever is left: other ASCII punctuation.
+    &[(b'!', b'~')],
+];
+
+/// Kind of bytes that are no whole character: broken, or cut off at a token's end.
+pub const BROKEN: u8 = 16;
+/// Kind of whole characters of several bytes.
+pub const WHOLE: u8 = 17;
+/// Kind of bytes that no token spells alone.
+pub const UNSPELLABLE: u8 = 18;
+
+/// The kind of each byte.
+fn kinds(vocabulary: &Vocabulary) -> [u8; 256] {
+    let mut kinds = [BROKEN; 256];
+    for (kind, ranges) in KINDS.iter().enumerate() {
+        for &(low, high) in *ranges {
+            for byte in low..=high {
+                let own = &mut kinds[usize::from(byte)];
+                if *own == BROKEN {
+                    *own = kind as u8;
+                }
+            }
+        }
+    }
+    for (kind, spellable) in kinds.iter_mut().zip(vocabulary.spellable()) {
+        if !spellable {
+            *kind = UNSPELLABLE;
+        }
+    }
+    kinds
+}
+
 /// A node of the trie.
 #[derive(Clone, Copy, Debug)]
 pub struct TrieNode {
     /// Index of the first node after this node's subtree.
     pub end: u32,
+    /// Kinds of the bytes below this node, a bit each; see [`TokenTrie::kinds`].
+    pub kinds: u32,
+    /// How many tokens come before this node in [`TokenTrie::tokens`].
+    pub before: u32,
     /// The token that ends here, or [`NO_TOKEN`].
     pub token: TokenId,
     /// How many bytes lead here, this node's included.
@@ -21,10 +75,67 @@ pub struct TrieNode {
     pub byte: u8,
 }
 
+/// Sets [`TrieNode::kinds`].
+fn mark_kinds(nodes: &mut [TrieNode], kinds: &[u8; 256], depth: usize) {
+    // Forwards: whether a node is inside a character, ends one, or is no UTF-8.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Place {
+        Boundary,
+        Inside,
+        Invalid,
+    }
+    let mut path = vec![0_u8; depth];
+    // Per level: the state there, and where its last character begins.
+    let mut at_level = vec![(Place::Boundary, 0_usize); depth + 1];
+    let mut places = Vec::with_capacity(nodes.len());
+    for node in nodes.iter() {
+        let level = usize::from(node.depth);
+        path[level - 1] = node.byte;
+        let (place, start) = at_level[level - 1];
+        let start = if place == Place::Boundary {
+            level - 1
+        } else {
+            start
+        };
+        let place = if place == Place::Invalid {
+            Place::Invalid
+        } else {
+            match std::str::from_utf8(&path[start..level]) {
+                Ok(_) => Place::Boundary,
+                Err(error) if error.error_len().is_none() => Place::Inside,
+                Err(_) => Place::Invalid,
+            }
+        };
+        at_level[level] = (place, start);
+        places.push(place);
+    }
+    // Backwards, what is below a node is known before the node.
+    let mut below = vec![0_u32; depth + 2];
+    for (node, place) in nodes.iter_mut().zip(places).rev() {
+        let level = usize::from(node.depth);
+        let mut found = std::mem::take(&mut below[level]);
+        let kind = kinds[usize::from(node.byte)];
+        let own = match place {
+            Place::Boundary | Place::Inside if kind == BROKEN => WHOLE,
+            _ => kind,
+        };
+        let cut_off = place == Place::Inside && node.token != NO_TOKEN;
+        below[level - 1] |=
+            found | 1 << own | u32::from(cut_off || place == Place::Invalid) << BROKEN;
+        if place != Place::Boundary && found != 0 {
+            // What is below begins in the middle of a character.
+            found |= 1 << BROKEN;
+        }
+        node.kinds = found;
+    }
+}
+
 /// The trie of a vocabulary's text and byte tokens.
 #[derive(Debug)]
 pub struct TokenTrie {
     nodes: Vec<TrieNode>,
+    tokens: Vec<TokenId>,
+    kinds: [u8; 256],
     /// For each byte, where the nodes that begin with it start; and the end.
     roots: Box<[u32; 257]>,
     depth: usize,
@@ -72,6 +183,8 @@ impl TokenTrie {
                     // Twins come first, as leaves of their own.
                     for &(_, twin) in &tokens[at + 1..at + twins] {
                         nodes.push(TrieNode {
+                            kinds: 0,
+                            before: 0,
                             end: nodes.len() as u32 + 1,
                             token: twin,
                             depth: level as u16 + 1,
@@ -81,6 +194,8 @@ impl TokenTrie {
                 }
                 path.push(nodes.len());
                 nodes.push(TrieNode {
+                    kinds: 0,
+                    before: 0,
                     end: 0,
                     token: if last { id } else { NO_TOKEN },
                     depth: level as u16 + 1,
@@ -97,7 +212,18 @@ impl TokenTrie {
             *root = nodes.len() as u32;
         }
         nodes.shrink_to_fit();
+        let kinds = kinds(vocabulary);
+        let mut in_order = Vec::with_capacity(tokens.len());
+        for node in &mut nodes {
+            node.before = in_order.len() as u32;
+            if node.token != NO_TOKEN {
+                in_order.push(node.token);
+            }
+        }
+        mark_kinds(&mut nodes, &kinds, depth);
         Self {
+            tokens: in_order,
+            kinds,
             nodes,
             roots,
             depth,
@@ -107,6 +233,27 @@ impl TokenTrie {
     /// All nodes, in preorder.
     pub fn nodes(&self) -> &[TrieNode] {
         &self.nodes
+    }
+
+    /// All tokens, in the order of the nodes at which they end.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    /// Which of some 16 kinds (letters, digits, quotes, …) each byte is of.
+    pub fn kinds(&self) -> &[u8; 256] {
+        &self.kinds
+    }
+
+    /// The tokens that go on after the node at index `at`.
+    pub fn tokens_below(&self, at: usize) -> &[TokenId] {
+        let node = &self.nodes[at];
+        let start = node.before as usize + usize::from(node.token != NO_TOKEN);
+        let end = match self.nodes.get(node.end as usize) {
+            Some(next) => next.before as usize,
+            None => self.tokens.len(),
+        };
+        &self.tokens[start..end]
     }
 
     /// The nodes of tokens that begin with `byte`.
@@ -149,6 +296,8 @@ impl TokenTrie {
 
     /// Bytes of memory held.
     pub fn bytes_held(&self) -> usize {
-        self.nodes.capacity() * size_of::<TrieNode>() + size_of_val(&*self.roots)
+        self.nodes.capacity() * size_of::<TrieNode>()
+            + self.tokens.capacity() * size_of::<TokenId>()
+            + size_of_val(&*self.roots)
     }
 }

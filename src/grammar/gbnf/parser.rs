@@ -523,21 +523,33 @@ impl<'a> Parser<'a> {
         let Some(&root) = self.names.get("root") else {
             return Err(self.error_at(0, GbnfErrorKind::NoRoot));
         };
-        let mut places = Vec::with_capacity(self.rules.len());
-        let rules: Vec<Rule> = std::mem::take(&mut self.rules)
+        // Rules were numbered as they were mentioned; a reader expects the order of the text.
+        let mut defined: Vec<(u32, String, Definition)> = std::mem::take(&mut self.rules)
             .into_iter()
-            .filter_map(|entry| {
-                let definition = entry.definition?;
+            .zip(0..)
+            .filter_map(|(entry, id)| Some((id, entry.name, entry.definition?)))
+            .collect();
+        defined.sort_by_key(|rule| rule.2.at);
+        let mut numbers = vec![RuleId(0); defined.len()];
+        for (number, rule) in (0..).zip(&defined) {
+            numbers[rule.0 as usize] = RuleId(number);
+        }
+        let root = numbers[root as usize];
+        let mut places = Vec::with_capacity(defined.len());
+        let rules: Vec<Rule> = defined
+            .into_iter()
+            .map(|(_, name, mut definition)| {
                 places.push(definition.at);
-                Some(Rule {
-                    name: entry.name,
+                renumber(&mut definition.body, &numbers);
+                Rule {
+                    name,
                     body: definition.body,
                     comment: definition.comment,
                     volatile: false,
-                })
+                }
             })
             .collect();
-        let grammar = Grammar::new(rules, RuleId(root));
+        let grammar = Grammar::new(rules, root);
         let nullable = analysis::nullable_rules(&grammar);
         if let Some(circle) = analysis::left_recursion(&grammar, &nullable) {
             let at = places[circle[0].0 as usize];
@@ -563,6 +575,18 @@ impl<'a> Parser<'a> {
             grammar,
             warnings: self.warnings,
         })
+    }
+}
+
+/// Replaces each rule's number by its new one. The tree is at most `Limits::nesting` deep.
+fn renumber(expr: &mut Expr, numbers: &[RuleId]) {
+    match expr {
+        Expr::Rule(id) => *id = numbers[id.0 as usize],
+        Expr::Seq(parts) | Expr::Alt(parts) => {
+            parts.iter_mut().for_each(|part| renumber(part, numbers));
+        }
+        Expr::Repeat { expr, .. } => renumber(expr, numbers),
+        Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
     }
 }
 

@@ -723,9 +723,9 @@ impl<'a> Algebra<'a> {
 
     fn intersection_quietly(&mut self, a: &Shape, b: &Shape) -> Outcome<Shape> {
         let limit = self.options.limits.alternatives;
-        self.options.limits.alternatives = usize::MAX;
-        let result = if a.objects.len() * b.objects.len() > 4 * limit
-            || a.strings.len() * b.strings.len() > 4 * limit
+        self.options.limits.alternatives = usize::MAX / 8;
+        let result = if a.objects.len().saturating_mul(b.objects.len()) > limit.saturating_mul(4)
+            || a.strings.len().saturating_mul(b.strings.len()) > limit.saturating_mul(4)
         {
             Ok(Shape::any())
         } else {

@@ -89,11 +89,6 @@ impl<'a> Document<'a> {
         self.draft
     }
 
-    /// Reads it as another dialect.
-    pub fn set_draft(&mut self, draft: Draft) {
-        self.draft = draft;
-    }
-
     /// What stands at `node`.
     pub fn value(&self, node: NodeId) -> &'a Value {
         self.nodes[node.0 as usize].value

@@ -17,6 +17,9 @@ mod shape;
 mod sites;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub use coverage::{Coverage, CoverageEntry, Treatment};
 pub use error::SchemaError;
 pub use options::{Bounds, KeyOrder, Limits, SchemaOptions, Whitespace};

@@ -35,7 +35,8 @@ pub struct Bounds {
     pub items: Option<u32>,
     /// Undeclared properties of an object without `maxProperties`.
     pub properties: Option<u32>,
-    /// Digits before the decimal point of a number.
+    /// Digits before the decimal point of a number. Integers of 18 digits fit into 64 bits, so
+    /// that readers and validators calculate with them exactly.
     pub integer_digits: Option<u32>,
     /// Digits after the decimal point of a number.
     pub fraction_digits: Option<u32>,
@@ -49,8 +50,8 @@ impl Default for Bounds {
             string: Some(32_768),
             items: Some(4_096),
             properties: Some(1_024),
-            integer_digits: Some(40),
-            fraction_digits: Some(40),
+            integer_digits: Some(18),
+            fraction_digits: Some(20),
             exponent_digits: Some(3),
         }
     }

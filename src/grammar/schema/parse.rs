@@ -714,14 +714,17 @@ impl<'a> Algebra<'a> {
                 "$dynamicRef" => {
                     let reference = value.as_str().unwrap_or_default();
                     let name = reference.strip_prefix('#').unwrap_or_default();
+                    let target = self.document.resolve(node, reference)?;
+                    // Without a dynamic anchor of that name it is an ordinary reference.
+                    let plain = self.document.value(target).get("$dynamicAnchor")
+                        != Some(&Value::String(name.to_owned()));
+                    let site = self.sites.enforced(node, key);
+                    self.sites
+                        .check(site, "which schema it means may depend on the path to it");
                     match self.document.dynamic_anchor(name) {
+                        _ if plain => self.schema(target)?,
                         Some(target) => self.schema(target)?,
                         None => {
-                            let target = self.document.resolve(node, reference)?;
-                            let site = self.sites.enforced(node, key);
-                            let _ = self.schema(target)?;
-                            self.sites
-                                .check(site, "which schema it means depends on the path to it");
                             shape.loosen();
                             continue;
                         }

@@ -14,6 +14,8 @@ pub struct Pattern {
     pub re: Re,
     /// Whether [`re`](Self::re) must match the whole text instead of being found in it.
     pub whole: bool,
+    /// What a rule for it may be called.
+    pub name: Option<String>,
     automaton: Option<Option<Automaton>>,
 }
 
@@ -74,6 +76,7 @@ impl Patterns {
             return *id;
         }
         let id = self.add(re(), true);
+        self.all[id.0 as usize].name = Some(name.to_owned());
         self.by_source.insert(key, Ok(vec![(id, true)]));
         id
     }
@@ -82,6 +85,7 @@ impl Patterns {
         self.all.push(Pattern {
             re,
             whole,
+            name: None,
             automaton: None,
         });
         PatternId(self.all.len() as u32 - 1)

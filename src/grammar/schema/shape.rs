@@ -312,7 +312,7 @@ impl NumberSet {
         if self.integer == Some(true) {
             return self.integers().is_some_and(|(a, b)| a > b);
         }
-        low > high || (low == high && (!(*low_closed && *high_closed) || !self.admits(low)))
+        low > high || (low == high && !(*low_closed && *high_closed && self.admits(low)))
     }
 
     /// The closed bounds of an integer set that has both.

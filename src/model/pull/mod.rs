@@ -40,7 +40,7 @@ pub fn pull(
             Err(_) => {}
         }
     }
-    std::fs::create_dir_all(folder).map_err(|source| PullError::File {
+    fs_err::create_dir_all(folder).map_err(|source| PullError::File {
         path: folder.to_owned(),
         source,
     })?;

@@ -131,7 +131,7 @@ impl Partial {
     pub(super) fn publish(self, path: &Path) -> Result<PathBuf, PullError> {
         self.file
             .sync_all()
-            .and_then(|()| std::fs::rename(&self.path, path))
+            .and_then(|()| fs_err::rename(&self.path, path))
             .map_err(|source| self.failed(source))?;
         // The new name must survive a power cut, too; where folders cannot be synced, it is at
         // worst fetched again.
@@ -144,7 +144,7 @@ impl Partial {
     /// Keeps what is there for the next time, and nothing where there is nothing.
     pub(super) fn leave(self) {
         if self.written == 0 {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = fs_err::remove_file(&self.path);
         }
     }
 }

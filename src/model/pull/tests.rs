@@ -458,7 +458,7 @@ mod hub {
         PullSettings {
             hub_endpoint: Some(server.address.clone()),
             chunk: 100_000,
-            patience: Duration::from_millis(400),
+            patience: Duration::from_secs(20),
             pause: Duration::from_millis(1),
             pip: Vec::new(),
             cancel: Cancel::default(),
@@ -603,7 +603,11 @@ mod hub {
         ] {
             let server = serve(served, way);
             let home = tempfile::tempdir().unwrap();
-            let error = pull(&entry, home.path(), &settings(&server), &mut ()).unwrap_err();
+            let mut settings = settings(&server);
+            if way == Way::Hangs {
+                settings.patience = Duration::from_millis(300);
+            }
+            let error = pull(&entry, home.path(), &settings, &mut ()).unwrap_err();
             let message = error.to_string();
             assert!(message.contains(expected), "{way:?}: {message}");
             assert_eq!(message.lines().count(), 1, "{message}");

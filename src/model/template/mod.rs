@@ -16,9 +16,10 @@ mod types;
 
 pub use types::{FUEL, LONGEST_OUTPUT, LONGEST_TEMPLATE, RenderOptions, TemplateError};
 
+use super::format::Format;
 use super::generator::GenerateError;
 use super::gguf::GgufInfo;
-use super::prompt::{Format, Message, Prompt, Rendered, Segment};
+use super::prompt::{Message, Prompt, Rendered, Segment};
 use engine::Engine;
 use turns::Shape;
 

@@ -518,7 +518,10 @@ state = { value = false, unit = "" }
             ),
         ];
         for (tool, arguments, result, changes) in cases {
-            let outcome = run(&mut registry, tool, &arguments).unwrap();
+            let mut outcome = run(&mut registry, tool, &arguments).unwrap();
+            let said = outcome.result.as_object_mut().unwrap().shift_remove("text");
+            let device = arguments["device"].as_str().unwrap();
+            assert!(said.unwrap().as_str().unwrap().starts_with(device));
             assert_eq!(outcome.result, result, "{tool} {arguments}");
             assert_eq!(outcome.changes, changes, "{tool} {arguments}");
         }

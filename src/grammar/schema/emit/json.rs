@@ -92,6 +92,41 @@ pub fn string_char(builder: &mut GrammarBuilder) -> RuleId {
     })
 }
 
+/// A code point that must be escaped, in its one canonical escape.
+pub fn escaped(builder: &mut GrammarBuilder) -> RuleId {
+    shared(builder, "string-escaped", |_, _| {
+        let short = [
+            ('"', '"'),
+            ('\\', '\\'),
+            ('b', 'b'),
+            ('f', 'f'),
+            ('n', 'n'),
+            ('r', 'r'),
+            ('t', 't'),
+        ];
+        Expr::seq([
+            text("\\"),
+            Expr::alt([
+                class(&short),
+                Expr::seq([
+                    text("u00"),
+                    Expr::alt([
+                        Expr::seq([text("0"), class(&[('0', '7'), ('b', 'b'), ('e', 'f')])]),
+                        Expr::seq([text("1"), class(&[('0', '9'), ('a', 'f')])]),
+                    ]),
+                ]),
+            ]),
+        ])
+    })
+}
+
+/// The rest of any string, the closing quote included.
+pub fn string_rest(builder: &mut GrammarBuilder, char: RuleId, bound: Option<u32>) -> RuleId {
+    shared(builder, "string-rest", |_, _| {
+        Expr::seq([Expr::repeat(Expr::Rule(char), 0, bound), text("\"")])
+    })
+}
+
 /// Any string.
 pub fn string(builder: &mut GrammarBuilder, options: &SchemaOptions) -> RuleId {
     let char = string_char(builder);

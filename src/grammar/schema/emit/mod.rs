@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::algebra::{Algebra, Outcome, Term, Trouble};
 use super::document::NodeId;
 use super::error::SchemaError;
-use super::shape::{ANY, NEVER, Shape, TermId};
+use super::shape::{ANY, NEVER, Shape, StringSet, TermId};
 use crate::grammar::ast::{Expr, GrammarBuilder, RuleId};
 
 /// Writes the rules of one schema.
@@ -25,6 +25,7 @@ pub struct Emitter<'a, 'b> {
     builder: &'b mut GrammarBuilder,
     memo: FxHashMap<TermId, Expr>,
     queue: VecDeque<(TermId, RuleId, String)>,
+    strings: FxHashMap<StringSet, Expr>,
     numbers: FxHashMap<String, u32>,
     /// Where reports about the value at hand belong.
     node: NodeId,
@@ -39,6 +40,7 @@ impl<'a, 'b> Emitter<'a, 'b> {
             builder,
             memo: FxHashMap::default(),
             queue: VecDeque::new(),
+            strings: FxHashMap::default(),
             numbers: FxHashMap::default(),
             node,
         }

@@ -11,6 +11,8 @@ use crate::grammar::ast::{CharClass, Expr};
 const MAX_LISTED: i128 = 24;
 /// Largest divisor that gets a remainder automaton.
 const MAX_DIVISOR: i128 = 1_000;
+/// Digits after the point that no rounding of usual numbers swallows.
+const EXACT_DIGITS: u32 = 12;
 /// Longest bound that is written out digit by digit.
 const MAX_WRITTEN: u64 = 400;
 
@@ -147,6 +149,17 @@ impl Emitter<'_, '_> {
             Some(places) => Some(places),
             None => bounds.fraction_digits,
         };
+        // A reader rounds: many digits behind an excluded bound would round to the bound.
+        let excluded = |bound: &Option<(Decimal, bool)>| {
+            bound
+                .as_ref()
+                .is_some_and(|(value, closed)| !closed && !value.is_zero())
+        };
+        let fraction = if excluded(&set.low) || excluded(&set.high) {
+            Some(fraction.map_or(EXACT_DIGITS, |most| most.min(EXACT_DIGITS)))
+        } else {
+            fraction
+        };
         let within = |bound: &Option<(Decimal, bool)>| {
             bound
                 .as_ref()
@@ -243,13 +256,18 @@ fn natural(most: Option<u32>) -> Re {
     ])
 }
 
-/// Digits of which one at least is not zero.
+/// At most `most` digits, of which one at least is not zero.
 fn with_nonzero(most: Option<u32>) -> Re {
-    Re::concat([
-        Re::repeat(digit(0, 0), 0, most),
-        digit(1, 9),
-        digits(0, most),
-    ])
+    let Some(most) = most else {
+        return Re::concat([Re::star(digit(0, 0)), digit(1, 9), digits(0, None)]);
+    };
+    Re::alt((0..most).map(|zeros| {
+        Re::concat([
+            Re::repeat(digit(0, 0), zeros, Some(zeros)),
+            digit(1, 9),
+            digits(0, Some(most - zeros - 1)),
+        ])
+    }))
 }
 
 fn integer_interval(low: Option<&Decimal>, high: Option<&Decimal>, most: Option<u32>) -> Re {
@@ -261,10 +279,10 @@ fn integer_interval(low: Option<&Decimal>, high: Option<&Decimal>, most: Option<
             Some(high) if *high < zero => high.negated(),
             _ => one,
         };
-        let to = low.map(Decimal::negated);
+        let to = low.map(|low| low.negated().whole_digits());
         alternatives.push(Re::concat([
             Re::char('-'),
-            naturals(&from.whole_digits(), to.map(|to| to.whole_digits()), most),
+            naturals(&from.whole_digits(), to.as_deref(), most),
         ]));
     }
     if high.is_none_or(|high| !high.is_negative()) {
@@ -274,7 +292,7 @@ fn integer_interval(low: Option<&Decimal>, high: Option<&Decimal>, most: Option<
         };
         alternatives.push(naturals(
             &from.whole_digits(),
-            high.map(Decimal::whole_digits),
+            high.map(Decimal::whole_digits).as_deref(),
             most,
         ));
     }
@@ -282,12 +300,12 @@ fn integer_interval(low: Option<&Decimal>, high: Option<&Decimal>, most: Option<
 }
 
 /// Integers from `low` to `high`, both without a sign and without leading zeros.
-fn naturals(low: &[u8], high: Option<Vec<u8>>, most: Option<u32>) -> Re {
+fn naturals(low: &[u8], high: Option<&[u8]>, most: Option<u32>) -> Re {
     let mut alternatives = Vec::new();
-    let longest = high.as_ref().map(Vec::len);
+    let longest = high.map(<[u8]>::len);
     let nines = vec![9u8; low.len()];
     // As long as the lower bound.
-    match &high {
+    match high {
         Some(high) if high.len() == low.len() => return span(low, high),
         _ => {
             // Zero stands alone, the others may share a form with longer ones.
@@ -305,7 +323,7 @@ fn naturals(low: &[u8], high: Option<Vec<u8>>, most: Option<u32>) -> Re {
     } else {
         low.len() + 1
     };
-    let last_free = match &high {
+    let last_free = match high {
         Some(high) if high.iter().all(|&d| d == 9) => Some(high.len()),
         Some(high) => Some(high.len() - 1),
         None => most.map(|most| (most as usize).max(first_free)),
@@ -316,7 +334,7 @@ fn naturals(low: &[u8], high: Option<Vec<u8>>, most: Option<u32>) -> Re {
             digits(first_free as u32 - 1, last_free.map(|last| last as u32 - 1)),
         ]));
     }
-    if let (Some(high), Some(longest)) = (&high, longest)
+    if let (Some(high), Some(longest)) = (high, longest)
         && last_free != Some(longest)
     {
         let mut start = vec![0u8; longest];
@@ -407,7 +425,7 @@ fn magnitudes(
                     alternatives.push(Re::concat([
                         naturals(
                             &from.whole_digits(),
-                            Some(to.whole_digits()),
+                            Some(&to.whole_digits()),
                             integer_digits,
                         ),
                         any.point(),
@@ -476,7 +494,7 @@ impl Fraction {
     fn any(most: Option<u32>) -> Self {
         Self {
             nullable: true,
-            more: Some(digits(1, most)),
+            more: (most != Some(0)).then(|| digits(1, most)),
         }
     }
 
@@ -510,21 +528,28 @@ impl Fraction {
             } else {
                 Self {
                     nullable: false,
-                    more: Some(with_nonzero(most)),
+                    more: (most != Some(0)).then(|| with_nonzero(most)),
                 }
             };
         };
+        if most == Some(0) {
+            return Self {
+                nullable: false,
+                more: None,
+            };
+        }
+        let most = most.map(|most| most - 1);
         let mut alternatives = Vec::new();
         if first < 9 {
             alternatives.push(Re::concat([digit(first + 1, 9), digits(0, most)]));
         }
-        alternatives.push(Re::concat([
-            digit(first, first),
-            Self::above(rest, closed, most).tail(),
-        ]));
+        let tail = Self::above(rest, closed, most);
+        if tail.nullable || tail.more.is_some() {
+            alternatives.push(Re::concat([digit(first, first), tail.tail()]));
+        }
         Self {
             nullable: false,
-            more: Some(Re::alt(alternatives)),
+            more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
         }
     }
 
@@ -534,7 +559,7 @@ impl Fraction {
             return if closed {
                 Self {
                     nullable: true,
-                    more: Some(Re::repeat(digit(0, 0), 1, most)),
+                    more: (most != Some(0)).then(|| Re::repeat(digit(0, 0), 1, most)),
                 }
             } else {
                 Self {
@@ -543,6 +568,13 @@ impl Fraction {
                 }
             };
         };
+        if most == Some(0) {
+            return Self {
+                nullable: true,
+                more: None,
+            };
+        }
+        let most = most.map(|most| most - 1);
         let mut alternatives = Vec::new();
         if first > 0 {
             alternatives.push(Re::concat([digit(0, first - 1), digits(0, most)]));
@@ -573,6 +605,13 @@ impl Fraction {
                 more: None,
             };
         }
+        if most == Some(0) {
+            return Self {
+                nullable: false,
+                more: None,
+            };
+        }
+        let most = most.map(|most| most - 1);
         let first = low.first().copied().unwrap_or(0);
         let last = high.first().copied().unwrap_or(0);
         let low_rest = low.get(1..).unwrap_or(&[]);
@@ -591,10 +630,11 @@ impl Fraction {
                 more: possible.then(|| Re::concat([digit(first, first), tail.tail()])),
             };
         }
-        let mut alternatives = vec![Re::concat([
-            digit(first, first),
-            Self::above(low_rest, low_closed, most).tail(),
-        ])];
+        let mut alternatives = Vec::new();
+        let tail = Self::above(low_rest, low_closed, most);
+        if tail.nullable || tail.more.is_some() {
+            alternatives.push(Re::concat([digit(first, first), tail.tail()]));
+        }
         if first + 1 < last {
             alternatives.push(Re::concat([digit(first + 1, last - 1), digits(0, most)]));
         }
@@ -604,7 +644,7 @@ impl Fraction {
         }
         Self {
             nullable: false,
-            more: Some(Re::alt(alternatives)),
+            more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
         }
     }
 }

@@ -10,8 +10,28 @@ use crate::grammar::ast::{CharClass, Expr};
 const INLINE_DEPTH: usize = 6;
 
 impl Emitter<'_, '_> {
-    /// The JSON strings of `set`.
+    /// The JSON strings of `set`; sets of some size share a rule.
     pub(super) fn string(&mut self, set: &StringSet, hint: &str) -> Expr {
+        if set.only.is_some() {
+            return self.fresh_string(set, hint);
+        }
+        if let Some(known) = self.strings.get(set) {
+            return known.clone();
+        }
+        let named = match set.patterns.as_slice() {
+            [(pattern, true)] => self.algebra.patterns.get(*pattern).name.clone(),
+            _ => None,
+        };
+        let hint = named.as_deref().unwrap_or(hint);
+        let mut expr = self.fresh_string(set, hint);
+        if super::weight(&expr) > 12 {
+            expr = self.rule(hint, expr);
+        }
+        self.strings.insert(set.clone(), expr.clone());
+        expr
+    }
+
+    fn fresh_string(&mut self, set: &StringSet, hint: &str) -> Expr {
         let options = self.algebra.options;
         if let Some(only) = &set.only {
             return Expr::alt(only.iter().map(|text| Expr::literal(json::quoted(text))));
@@ -142,6 +162,11 @@ impl Emitter<'_, '_> {
             return Expr::literal(&quoted[1..quoted.len() - 1]);
         }
         let plain = intersection(class, &json::plain());
+        if intersection(class, &json::plain().negated()) == json::plain().negated() {
+            // All that must be escaped is in the class: a rule that is shared.
+            let escaped = json::escaped(self.builder);
+            return Expr::alt([Expr::Class(plain), Expr::Rule(escaped)]);
+        }
         let mut parts = Vec::new();
         if !plain.is_empty() {
             parts.push(Expr::Class(plain));
@@ -328,10 +353,7 @@ impl Emitter<'_, '_> {
         sorted.dedup();
         let char = json::string_char(self.builder);
         let bound = self.algebra.options.bounds.string;
-        let rest = Expr::seq([
-            Expr::repeat(Expr::Rule(char), 0, bound),
-            Expr::literal("\""),
-        ]);
+        let rest = Expr::Rule(json::string_rest(self.builder, char, bound));
         let body = self.trie(&sorted, 0, &rest, hint, 0);
         Expr::seq([Expr::literal("\""), body])
     }

@@ -124,6 +124,13 @@ enum Side {
     Other,
 }
 
+/// In which round each state was last seen: clearing it costs nothing.
+#[derive(Default)]
+struct Seen {
+    at: Vec<u32>,
+    round: u32,
+}
+
 impl Nfa {
     fn push(&mut self, node: Node) -> Option<u32> {
         if self.states.len() >= self.limit {
@@ -197,12 +204,13 @@ impl Nfa {
     }
 
     /// States reached without consuming, given what stands on both sides.
-    fn closure(&self, set: &[u32], before: Side, after: Side) -> Vec<u32> {
-        let mut seen = vec![false; self.states.len()];
+    fn closure(&self, set: &[u32], before: Side, after: Side, seen: &mut Seen) -> Vec<u32> {
+        seen.round += 1;
+        seen.at.resize(self.states.len(), 0);
         let mut stack: Vec<u32> = set.to_vec();
         let mut out = Vec::new();
         while let Some(state) = stack.pop() {
-            if std::mem::replace(&mut seen[state as usize], true) {
+            if std::mem::replace(&mut seen.at[state as usize], seen.round) == seen.round {
                 continue;
             }
             match &self.states[state as usize] {
@@ -250,13 +258,13 @@ impl Automaton {
             .iter()
             .map(|class| class.ranges().first().map(|range| range.0))
             .collect();
-        let contains: Vec<Vec<bool>> = nfa
-            .classes
+        // contains[class][set]: whether the class of the alphabet lies in the set.
+        let contains: Vec<Vec<bool>> = sample
             .iter()
-            .map(|class| {
-                sample
+            .map(|c| {
+                nfa.classes
                     .iter()
-                    .map(|c| c.is_some_and(|c| class.contains(c)))
+                    .map(|set| c.is_some_and(|c| set.contains(c)))
                     .collect()
             })
             .collect();
@@ -270,19 +278,20 @@ impl Automaton {
         ids.insert(order[0].clone(), 0);
         let mut table = Vec::new();
         let mut accepting = Vec::new();
+        let mut seen = Seen::default();
         let mut at = 0;
         while at < order.len() {
             let (set, before) = order[at].clone();
-            let last = nfa.closure(&set, before, Side::Edge);
+            let last = nfa.closure(&set, before, Side::Edge, &mut seen);
             accepting.push(
                 last.iter()
                     .any(|&state| matches!(nfa.states[state as usize], Node::Match)),
             );
-            let other = nfa.closure(&set, before, Side::Other);
+            let other = nfa.closure(&set, before, Side::Other, &mut seen);
             let word_closure = nfa
                 .boundaries
-                .then(|| nfa.closure(&set, before, Side::Word));
-            for class in 0..alphabet.classes {
+                .then(|| nfa.closure(&set, before, Side::Word, &mut seen));
+            for (class, here) in contains.iter().enumerate() {
                 let side = side(class);
                 let closure = match (&word_closure, side) {
                     (Some(closure), Side::Word) => closure,
@@ -291,7 +300,7 @@ impl Automaton {
                 let mut next: Vec<u32> = closure
                     .iter()
                     .filter_map(|&state| match nfa.states[state as usize] {
-                        Node::Class(index, next) if contains[index as usize][class] => Some(next),
+                        Node::Class(index, next) if here[index as usize] => Some(next),
                         _ => None,
                     })
                     .collect();

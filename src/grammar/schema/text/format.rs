@@ -1,7 +1,7 @@
 //! Formats as expressions over whole texts.
 //!
 //! Written as patterns and read by the same parser; what a regular expression cannot say
-//! (the total length of a host name) is left out.
+//! (the total length of a host name, encoded host names) is replaced by something stricter.
 
 use super::ecma;
 use super::re::Re;
@@ -13,13 +13,16 @@ pub fn lookup(name: &str) -> Option<impl FnOnce() -> Re + use<>> {
 }
 
 const DATE: &str = r"(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
-const TIME: &str = r"(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?|23:59:60(?:\.\d{1,9})?)(?:[Zz]|[+\-](?:[01]\d|2[0-3]):[0-5]\d)";
-const LABEL: &str = r"[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,61}[a-zA-Z0-9])?";
+const TIME: &str = r"(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,18})?(?:[Zz]|[+\-](?:[01]\d|2[0-3]):[0-5]\d)|23:59:60(?:\.\d{1,18})?(?:[Zz]|[+\-]00:00))";
+/// A label of a host name, at most 63 characters, and one of at most 22: without hyphens at its
+/// ends and in both third and fourth place, which is reserved for encoded names.
+const LABEL: &str = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,2}[a-zA-Z0-9])?|[a-zA-Z0-9][a-zA-Z0-9\-](?:[a-zA-Z0-9][a-zA-Z0-9\-]|-[a-zA-Z0-9])[a-zA-Z0-9\-]{0,58}[a-zA-Z0-9])";
+const SHORT: &str = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9\-]{0,2}[a-zA-Z0-9])?|[a-zA-Z0-9][a-zA-Z0-9\-](?:[a-zA-Z0-9][a-zA-Z0-9\-]|-[a-zA-Z0-9])[a-zA-Z0-9\-]{0,17}[a-zA-Z0-9])";
 const OCTET: &str = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)";
 const ESCAPED: &str = r"%[0-9a-fA-F]{2}";
 
 fn source(name: &str) -> Option<String> {
-    let host = format!(r"{LABEL}(?:\.{LABEL})*");
+    let host = format!(r"(?:{LABEL}(?:\.{LABEL}){{0,2}}|{SHORT}(?:\.{SHORT}){{3,10}})");
     let ipv4 = format!(r"{OCTET}(?:\.{OCTET}){{3}}");
     Some(match name {
         "date" => DATE.to_owned(),

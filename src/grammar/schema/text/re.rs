@@ -114,11 +114,6 @@ impl Re {
         Self::Class(CharClass::from_ranges([(c, c)]))
     }
 
-    /// The code points of `text` in order.
-    pub fn text(text: &str) -> Self {
-        Self::concat(text.chars().map(Self::char))
-    }
-
     /// One code point of these inclusive ranges.
     pub fn ranges(ranges: &[(char, char)]) -> Self {
         Self::Class(CharClass::from_ranges(ranges.iter().copied()))
@@ -297,7 +292,6 @@ fn simplify(parts: Vec<Re>) -> Re {
 }
 
 /// `re` as (what follows a leading `^`, what has none), either possibly absent.
-#[expect(clippy::type_complexity, reason = "a pair used by two functions")]
 fn split_start(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
     match re {
         Re::Start => Some((Some(Re::Empty), None)),
@@ -351,11 +345,10 @@ fn contains_start(re: &Re) -> bool {
 }
 
 /// `re` as (what precedes a trailing `$`, what has none).
-#[expect(clippy::type_complexity, reason = "a pair used by two functions")]
 fn split_end(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
     match re {
         Re::End => Some((Some(Re::Empty), None)),
-        Re::Empty | Re::Class(_) => Some((None, Some(re.clone()))),
+        Re::Empty | Re::Class(_) | Re::Repeat { .. } => Some((None, Some(re.clone()))),
         Re::Start | Re::Boundary(_) | Re::Look { .. } => None,
         Re::Alt(parts) => {
             let (mut with, mut without) = (Vec::new(), Vec::new());
@@ -380,7 +373,6 @@ fn split_end(re: &Re) -> Option<(Option<Re>, Option<Re>)> {
             let join = |tail: Option<Re>| tail.map(|tail| Re::concat([rest.clone(), tail]));
             Some((join(with), join(without)))
         }
-        Re::Repeat { .. } => Some((None, Some(re.clone()))),
     }
 }
 
