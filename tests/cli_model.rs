@@ -90,7 +90,7 @@ fn a_light_goes_on_and_everything_is_on_record() {
     let id = tasks[0]["id"].as_str().unwrap();
     let (code, out, err) = place.run(&["task", "show", id]);
     assert_eq!(code, 0, "{err}");
-    let steps = ["created", "intent", "outcome", "answered"];
+    let steps = ["  created  ", "  intent  ", "  outcome  ", "  answered  "];
     let places: Vec<usize> = steps
         .map(|step| out.find(step).unwrap_or(usize::MAX))
         .into();
