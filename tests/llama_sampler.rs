@@ -10,6 +10,7 @@
 #![cfg(feature = "llama")]
 #![expect(
     clippy::unwrap_used,
+    clippy::disallowed_methods,
     clippy::panic,
     clippy::print_stdout,
     reason = "a test may"

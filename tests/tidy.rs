@@ -49,6 +49,11 @@ const MAX_LINES: usize = 600;
 /// Files that may be longer: up to how many lines, and the reason.
 const LONG_FILES: &[(&str, usize, &str)] = &[
     (
+        "src/grammar/gbnf/parser.rs",
+        650,
+        "a recursive-descent parser reads as one",
+    ),
+    (
         "src/agent/run.rs",
         800,
         "the loop: one state machine, read from top to bottom",
