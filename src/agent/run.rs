@@ -144,6 +144,16 @@ struct Progress {
     warned_of_repeat: bool,
 }
 
+/// What can be called in a turn.
+struct TurnMoves {
+    /// Narrowed to what the turn's grammar holds.
+    offered: Moves,
+    /// All that is legal: what the gate goes by, whoever wrote the call.
+    legal: Moves,
+    /// All of the task's tools, legal now or not: what the prompt describes.
+    all: Moves,
+}
+
 /// What a turn leads to.
 enum Next {
     Turn,
@@ -267,7 +277,7 @@ impl Agent<'_> {
                         how: Settlement::Repeat,
                     },
                 )?;
-                let moves = self.moves(task)?.0;
+                let moves = self.moves(task)?.legal;
                 self.attempt(task, progress, &moves, pending.call)
                     .map(|next| match next {
                         Next::Turn => None,
@@ -288,7 +298,7 @@ impl Agent<'_> {
                     },
                 )?;
                 if how == Settlement::Repeat {
-                    let moves = self.moves(task)?.0;
+                    let moves = self.moves(task)?.legal;
                     return self.attempt(task, progress, &moves, pending.call).map(
                         |next| match next {
                             Next::Turn => None,
@@ -317,8 +327,8 @@ impl Agent<'_> {
         }
     }
 
-    /// The legal moves now, narrowed to what a turn's grammar holds, and all of the task's tools.
-    fn moves(&mut self, task: &ActiveTask) -> Result<(Moves, Moves), AgentError> {
+    /// What can be called now.
+    fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
         let task = task.task();
         let mut all = self.tools.moves(&self.settings.policy)?;
         all.max_calls = self.settings.max_calls.max(1);
@@ -349,18 +359,26 @@ impl Agent<'_> {
                 }),
             });
         }
-        Ok((narrowed, all))
+        Ok(TurnMoves {
+            offered: narrowed,
+            legal,
+            all,
+        })
     }
 
     fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
         progress.figures.turns += 1;
         let number = task.task().turns + 1;
-        let (moves, all) = self.moves(task)?;
+        let TurnMoves {
+            offered,
+            legal,
+            all,
+        } = self.moves(task)?;
         task.record(self.clock.now(), task::Event::TurnStarted { turn: number })?;
         self.observer.event(&Event::TurnStarted {
             turn: number as usize,
         });
-        let generation = self.generate(task, progress, number, &moves, &all)?;
+        let generation = self.generate(task, progress, number, &offered, &all)?;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
@@ -381,7 +399,7 @@ impl Agent<'_> {
                 FailureKind::Truncated,
                 "the call went over the limit of a reply",
             )),
-            parsed => parsed.and_then(|reply| moves.check_reply(&reply).map(|()| reply)),
+            parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
         };
         match reply {
             Err(failure) => self.failed(task, progress, failure),
@@ -389,7 +407,7 @@ impl Agent<'_> {
             Ok(Reply::Ask(question)) => self.ask(task, question),
             Ok(Reply::Calls(calls)) => {
                 for call in calls {
-                    match self.attempt(task, progress, &moves, call)? {
+                    match self.attempt(task, progress, &legal, call)? {
                         Next::Turn if progress.hint.is_none() => {}
                         next => return Ok(next),
                     }
@@ -665,7 +683,7 @@ impl Agent<'_> {
             return Ok(Next::End(StopReason::TooManyFailures, None));
         }
         if let Some(shown) = progress.shown.take() {
-            let moves = self.moves(task)?.0;
+            let moves = self.moves(task)?.offered;
             let most = self.settings.examples.min(3);
             let goal = task.task().goal.clone();
             progress.shown =
