@@ -29,7 +29,7 @@ impl TaskId {
     /// use snaffle::task::TaskId;
     /// let early = TaskId::new(jiff::Timestamp::from_second(1_796_000_000).unwrap(), 7);
     /// let late = TaskId::new(jiff::Timestamp::from_second(1_796_000_001).unwrap(), 3);
-    /// assert_eq!(early.as_str(), "1ngsz80-007");
+    /// assert_eq!(early.as_str(), "1ngsj80-007");
     /// assert!(early < late);
     /// ```
     pub fn new(now: Timestamp, random: u32) -> Self {
