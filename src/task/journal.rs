@@ -583,14 +583,16 @@ fn set_wal(connection: &Connection) -> rusqlite::Result<()> {
 /// The format of the database: 0 where it is new and empty.
 fn check_format(connection: &Connection, path: &Path) -> Result<i64, JournalError> {
     let fail = |error: rusqlite::Error| JournalError::database(path, &error);
+    // One snapshot: another process may be making the database between two reads.
+    let snapshot = connection.unchecked_transaction().map_err(fail)?;
     let number = |pragma| -> Result<i64, JournalError> {
-        connection
+        snapshot
             .pragma_query_value(None, pragma, |row| row.get(0))
             .map_err(fail)
     };
     let (application, version) = (number("application_id")?, number("user_version")?);
     if application == 0 && version == 0 {
-        let tables: i64 = connection
+        let tables: i64 = snapshot
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
             .map_err(fail)?;
         if tables == 0 {
