@@ -5,7 +5,7 @@
 //! with its result and what is known from earlier steps. Never the history. A hint after a failure
 //! comes at the very end. No clock, counter or random number enters a prompt.
 
-use crate::call::{Call, Moves, Reply};
+use crate::call::{Moves, Reply};
 use crate::model::{Message, Prompt, Role};
 use crate::task::{StepResult, Task};
 use serde_json::Value;
@@ -151,7 +151,7 @@ fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
     let last = task.last.as_ref()?;
     let call = Reply::Calls(vec![last.call.clone()]).to_text();
     let mut text = String::new();
-    let known = earlier(task, &last.call, layout.summary_bytes);
+    let known = earlier(task, layout.summary_bytes);
     if !known.is_empty() {
         text.push_str(&known);
     }
@@ -182,11 +182,10 @@ fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
 }
 
 /// Facts from steps before the last one.
-fn earlier(task: &Task, last: &Call, limit: usize) -> String {
+fn earlier(task: &Task, limit: usize) -> String {
     if task.steps < 2 {
         return String::new();
     }
-    let _ = last;
     let facts = task.facts.text(limit);
     if facts.is_empty() {
         facts
