@@ -106,6 +106,7 @@ impl Bench {
                 },
                 max_tokens: how.max_tokens,
                 jump_ahead: how.jump_ahead,
+                calibration: None,
                 cancel: Cancel::default(),
             })
             .unwrap()

@@ -116,6 +116,7 @@ fn every_generation_parses_and_validates() {
                         },
                         max_tokens: 4096,
                         jump_ahead: at % 2 == 0,
+                        calibration: None,
                         cancel: Cancel::default(),
                     })
                     .unwrap();

@@ -1,7 +1,7 @@
 //! The prompt of a turn: what is byte-stable first, what changes last.
 //!
 //! In order: role and rules (and, if the settings say so, the task's tools without live values);
-//! the examples pinned for the request; the request; and, from the second turn on, the last call
+//! how a result is answered; the examples pinned for the request; the request; and, from the second turn on, the last call
 //! with its result and what is known from earlier steps. Never the history. A hint after a failure
 //! comes at the very end. No clock, counter or random number enters a prompt.
 
@@ -36,6 +36,10 @@ pub struct Layout {
     pub summary_bytes: usize,
     /// Longest result shown, in bytes; a longer one is cut, and says so.
     pub result_bytes: usize,
+    /// Show, before the examples, how a result is answered. Without it a base model goes on with
+    /// what the examples show, and makes its call again (measured: Gemma 3 270M repeated itself in
+    /// 173 of 282 runs, with it in 1 of 61).
+    pub show_ending: bool,
 }
 
 impl Default for Layout {
@@ -47,6 +51,7 @@ impl Default for Layout {
             tools: ToolsInPrompt::default(),
             summary_bytes: 1024,
             result_bytes: 2048,
+            show_ending: true,
         }
     }
 }
@@ -74,19 +79,23 @@ pub struct Section {
 pub struct Context {
     /// What the model reads.
     pub prompt: Prompt,
+    /// The same with the request blanked out.
+    pub blank: Prompt,
     /// The same by section.
     pub sections: Vec<Section>,
 }
 
 /// Lays out the prompt of the next turn of `task`.
 ///
-/// `tools` are all of the task's tools, whatever is legal now; `hint` is what the last attempt at
+/// `tools` are all of the task's tools, whatever is legal now; `open` is what the request names and
+/// no call has been about; `hint` is what the last attempt at
 /// this very turn got wrong.
 pub fn lay_out(
     layout: &Layout,
     tools: &Moves,
     examples: &[Shown],
     task: &Task,
+    open: &[String],
     hint: Option<&str>,
 ) -> Context {
     let mut messages = Vec::with_capacity(examples.len() * 2 + 4);
@@ -99,6 +108,12 @@ pub fn lay_out(
         sections.push(section("tools", &described));
     }
     messages.push(message(Role::System, system));
+    if layout.show_ending {
+        let (result, answer) = sample_ending();
+        sections.push(section("examples", &format!("{result}\n{answer}")));
+        messages.push(message(Role::User, result));
+        messages.push(message(Role::Assistant, answer));
+    }
     for example in examples {
         sections.push(section(
             "examples",
@@ -109,8 +124,9 @@ pub fn lay_out(
     }
     let stable = messages.len();
     sections.push(section("request", &task.goal));
+    let request = messages.len();
     messages.push(message(Role::User, task.goal.clone()));
-    if let Some((call, step)) = last_step(layout, task) {
+    if let Some((call, step)) = last_step(layout, task, open) {
         sections.push(section("step", &format!("{call}\n{step}")));
         messages.push(message(Role::Assistant, call));
         messages.push(message(Role::User, step));
@@ -129,8 +145,14 @@ pub fn lay_out(
             last.content.push_str(hint);
         }
     }
+    let mut blank = messages.clone();
+    blank[request].content.clear();
     Context {
         prompt: Prompt { messages, stable },
+        blank: Prompt {
+            messages: blank,
+            stable: 0,
+        },
         sections,
     }
 }
@@ -147,7 +169,7 @@ fn message(role: Role, content: String) -> Message {
 }
 
 /// The last call as the model wrote it, and what the model is told came of it.
-fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
+fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<(String, String)> {
     let last = task.last.as_ref()?;
     let call = Reply::Calls(vec![last.call.clone()]).to_text();
     let mut text = String::new();
@@ -168,7 +190,12 @@ fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
                 layout.result_bytes,
             ));
             text.push('\n');
-            text.push_str(&ending(value));
+            if open.is_empty() {
+                text.push_str(&ending(value));
+            } else {
+                text.push_str("Still to do: ");
+                text.push_str(&open.join(", "));
+            }
         }
     }
     if let Some((question, reply)) = &task.reply {
@@ -179,6 +206,20 @@ fn last_step(layout: &Layout, task: &Task) -> Option<(String, String)> {
         ));
     }
     Some((call, text))
+}
+
+/// A result and the answer to it. It has no request: an example that goes from a request over a
+/// call to an answer makes tiny models answer before they act.
+fn sample_ending() -> (String, String) {
+    let result = serde_json::json!({"device": "hall fan", "on": true, "text": "hall fan: on"});
+    (
+        format!(
+            "Result: {}\n{}",
+            crate::call::json::spaced(&result),
+            ending(&result)
+        ),
+        Reply::Answer("hall fan: on".to_owned()).to_text(),
+    )
 }
 
 /// Facts from steps before the last one.

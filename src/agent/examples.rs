@@ -89,9 +89,15 @@ impl Examples for FromPool {
             failure: failure.map(|kind| (kind, None)),
             ..Query::new(request, &legal)
         };
-        let mut chosen: Vec<Shown> = self
-            .pool
-            .select(&query)
+        let mut found = self.pool.select(&query);
+        if moves.max_calls > 1 {
+            let named = super::open::named(request, moves);
+            if let Some(several) = self.pool.compose(&query, &named) {
+                found.insert(0, several);
+                found.truncate(most);
+            }
+        }
+        let mut chosen: Vec<Shown> = found
             .into_iter()
             .map(|found| {
                 let shown = Shown {

@@ -9,6 +9,7 @@ pub mod context;
 pub mod event;
 pub mod examples;
 pub mod limits;
+mod open;
 pub mod person;
 pub mod run;
 

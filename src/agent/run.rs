@@ -11,10 +11,12 @@ use super::examples::Examples;
 use super::limits::{Limits, StopReason};
 use super::person::Person;
 use crate::call::{
-    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
     TurnOptions, Verdict, turn_grammar,
 };
-use crate::model::{Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop};
+use crate::model::{
+    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
+};
 use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
 use crate::tool::{Registry, Unavailable};
 use crate::trace::{self, Trace};
@@ -30,8 +32,12 @@ pub struct Settings {
     pub sampling: Sampling,
     /// How turns are written.
     pub turn: TurnOptions,
-    /// Most calls in a turn.
+    /// Most calls in a turn; never more than there are live values that the request names and no
+    /// call has touched, and at least one.
     pub max_calls: usize,
+    /// Strength of calibrated choice, 0 to 1; 0 scores the alternatives of closed sets whole
+    /// without it, `None` chooses token by token.
+    pub alpha: Option<f64>,
     /// Examples in a prompt, at most 3.
     pub examples: usize,
     /// What every prompt has in common.
@@ -53,7 +59,8 @@ impl Default for Settings {
             limits: Limits::default(),
             sampling: Sampling::default(),
             turn: TurnOptions::default(),
-            max_calls: 1,
+            max_calls: 4,
+            alpha: None,
             examples: 2,
             layout: Layout::default(),
             dialect: Dialect::default(),
@@ -152,6 +159,8 @@ struct TurnMoves {
     legal: Moves,
     /// All of the task's tools, legal now or not: what the prompt describes.
     all: Moves,
+    /// What the request names and no call has been about.
+    open: Vec<String>,
 }
 
 /// What a turn leads to.
@@ -331,7 +340,8 @@ impl Agent<'_> {
     fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
         let task = task.task();
         let mut all = self.tools.moves(&self.settings.policy)?;
-        all.max_calls = self.settings.max_calls.max(1);
+        let open = super::open::open(task, &all);
+        all.max_calls = open.len().clamp(1, self.settings.max_calls.max(1));
         let mut legal = all.clone();
         legal.restrict(|tool| task.allows(tool));
         if let Some(state) = task.current() {
@@ -347,7 +357,11 @@ impl Agent<'_> {
             }
             legal.drop_impossible();
         }
-        let (narrowed, report) = legal.narrow(&task.goal);
+        let (mut narrowed, report) = legal.narrow(&task.goal);
+        if task.steps > 0 && !open.is_empty() {
+            // What was named and not touched comes next, if anything does.
+            narrowed.keep_only(&open);
+        }
         for left_out in report {
             self.trace.emit(trace::Event::Note {
                 name: "narrowed".to_owned(),
@@ -363,22 +377,20 @@ impl Agent<'_> {
             offered: narrowed,
             legal,
             all,
+            open,
         })
     }
 
     fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
         progress.figures.turns += 1;
         let number = task.task().turns + 1;
-        let TurnMoves {
-            offered,
-            legal,
-            all,
-        } = self.moves(task)?;
+        let moves = self.moves(task)?;
         task.record(self.clock.now(), task::Event::TurnStarted { turn: number })?;
         self.observer.event(&Event::TurnStarted {
             turn: number as usize,
         });
-        let generation = self.generate(task, progress, number, &offered, &all)?;
+        let generation = self.generate(task, progress, number, &moves)?;
+        let legal = &moves.legal;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
@@ -406,8 +418,15 @@ impl Agent<'_> {
             Ok(Reply::Answer(text)) => self.answer(task, text),
             Ok(Reply::Ask(question)) => self.ask(task, question),
             Ok(Reply::Calls(calls)) => {
+                if let Some(text) = already_done(task.task(), legal, &calls) {
+                    self.trace.emit(trace::Event::Note {
+                        name: "repeated".to_owned(),
+                        data: serde_json::json!({ "reply": generation.text }),
+                    });
+                    return self.answer(task, text);
+                }
                 for call in calls {
-                    match self.attempt(task, progress, &legal, call)? {
+                    match self.attempt(task, progress, legal, call)? {
                         Next::Turn if progress.hint.is_none() => {}
                         next => return Ok(next),
                     }
@@ -425,25 +444,26 @@ impl Agent<'_> {
         task: &ActiveTask,
         progress: &mut Progress,
         turn: u32,
-        moves: &Moves,
-        all: &Moves,
+        moves: &TurnMoves,
     ) -> Result<Generation, AgentError> {
         let request = &task.task().goal;
         let shown = match progress.shown.take() {
             Some(shown) => shown,
             None => {
                 let most = self.settings.examples.min(3);
-                self.examples.choose(request, moves, None, &[], most)
+                self.examples
+                    .choose(request, &moves.offered, None, &[], most)
             }
         };
         let context = lay_out(
             &self.settings.layout,
-            all,
+            &moves.all,
             &shown,
             task.task(),
+            &moves.open,
             progress.hint.as_deref(),
         );
-        let compiled = turn_grammar(moves, &self.settings.turn)?;
+        let compiled = turn_grammar(&moves.offered, &self.settings.turn)?;
         self.trace.emit(trace::Event::Prompt {
             turn,
             sections: context.sections.iter().map(traced).collect(),
@@ -464,6 +484,10 @@ impl Agent<'_> {
             sampling: self.settings.sampling.clone(),
             max_tokens,
             jump_ahead: true,
+            calibration: self.settings.alpha.map(|alpha| Calibration {
+                blank: &context.blank,
+                alpha,
+            }),
             cancel: self.cancel.clone(),
         })?;
         let stats = &generation.stats;
@@ -738,6 +762,21 @@ impl Agent<'_> {
             }
         }
     }
+}
+
+/// What the person is told where the model only asks for the call again that it has just made:
+/// then nothing is left to do. The call must have succeeded, with a result that says in words
+/// what came of it, and repeating it must be of no consequence.
+fn already_done(task: &task::Task, legal: &Moves, calls: &[Call]) -> Option<String> {
+    let last = task.last.as_ref()?;
+    let [call] = calls else { return None };
+    let spec = &legal.find(&call.tool)?.spec;
+    let harmless = spec.idempotent || spec.effect == Effect::Read;
+    let Some(StepResult::Ok(result)) = &last.result else {
+        return None;
+    };
+    let text = result.get("text")?.as_str()?.trim();
+    (harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
 }
 
 fn traced(section: &Section) -> trace::Section {

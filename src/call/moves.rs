@@ -5,6 +5,7 @@ use super::policy::{Permission, Policy};
 use super::relevance::most_relevant;
 use super::spec::{Domains, ToolSpec};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A tool that can be called in this turn.
@@ -158,6 +159,31 @@ impl Moves {
             }
         });
         before - self.moves.len()
+    }
+
+    /// Keeps of each argument's live values only `values`, where any tool's argument of that name
+    /// has one of them, and leaves out the tools for which nothing is left.
+    pub fn keep_only(&mut self, values: &[String]) {
+        let among = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|text| values.iter().any(|v| v == text))
+        };
+        let arguments: BTreeSet<String> = self
+            .moves
+            .iter()
+            .flat_map(|legal| &legal.domains)
+            .filter(|(_, live)| live.iter().any(among))
+            .map(|(argument, _)| argument.clone())
+            .collect();
+        for legal in &mut self.moves {
+            for (argument, live) in &mut legal.domains {
+                if arguments.contains(argument) {
+                    live.retain(among);
+                }
+            }
+        }
+        self.drop_impossible();
     }
 
     /// Number of live values, lists that several tools share counted once.

@@ -55,7 +55,7 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let cancel = interrupts.begin();
     let mut engine = Engine::open(&settings, &ProgressBar::hidden())?;
     // Nobody is asked: the world is a copy that is thrown away.
-    let agent = world::agent_settings(&settings, &engine.info, true)?;
+    let agent = world::agent_settings(&settings, &engine, true)?;
     let bar = bar(context.terminal.shows_progress(), requests.len());
     let mut reports = Vec::new();
     let mut baseline = engine.random(BASELINE_SEED)?;

@@ -48,6 +48,7 @@ pub fn run(context: &mut Context, args: &Generate) -> Result<Exit, Failure> {
         sampling: settings.sampling,
         max_tokens: settings.max_tokens,
         jump_ahead: true,
+        calibration: None,
         cancel,
     })?;
     let broken = wanted

@@ -238,7 +238,7 @@ impl Runner {
         let (input, output) = (io::stdin().lock(), terminal.second_err());
         let mut person = Asker::new(input, output, present, self.progress.clone());
         let clock = SystemClock::start();
-        let settings = world::agent_settings(&self.settings, &self.engine.info, self.approve_all)?;
+        let settings = world::agent_settings(&self.settings, &self.engine, self.approve_all)?;
         let report = Agent {
             generator: &mut self.engine.generator,
             tools: &mut self.registry,

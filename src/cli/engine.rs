@@ -87,6 +87,16 @@ impl Engine {
         name_of(&self.located)
     }
 
+    /// Strength of calibrated choice that was fitted for it.
+    pub fn alpha(&self) -> Option<f64> {
+        self.located.entry.as_ref()?.alpha
+    }
+
+    /// Most examples that serve it, where that was measured.
+    pub fn examples(&self) -> Option<usize> {
+        self.located.entry.as_ref()?.examples
+    }
+
     /// The same grammar, vocabulary and template over random logits: what chance reaches.
     ///
     /// # Errors

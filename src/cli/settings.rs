@@ -36,6 +36,8 @@ pub struct Settings {
     pub max_attempts: usize,
     /// Most calls in a turn.
     pub max_calls: usize,
+    /// Strength of calibrated choice.
+    pub alpha: Option<f64>,
     /// The house file.
     pub house: Option<PathBuf>,
     /// Files of command tools.
@@ -57,7 +59,7 @@ pub struct Settings {
     /// Files of examples; empty: those that ship.
     pub examples: Vec<PathBuf>,
     /// Most examples in a prompt.
-    pub max_examples: usize,
+    pub max_examples: Option<usize>,
     /// `none`, `names` or `full`; `None`: what suits the model.
     pub tools_in_prompt: Option<String>,
     /// Folder of everything that is kept.
@@ -120,6 +122,7 @@ impl Settings {
             max_time: Duration::from_secs(read.required("max_seconds")?),
             max_attempts: read.required("max_attempts")?,
             max_calls: read.required("max_calls")?,
+            alpha: read.optional("alpha")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {
                 house.is_none() || weather.is_some() || outbox.is_some() || workspace.is_some()
             }),
@@ -132,7 +135,7 @@ impl Settings {
             policy: read.optional("policy")?.unwrap_or_default(),
             dry_run: read.required("dry_run")?,
             examples: read.optional("examples")?.unwrap_or_default(),
-            max_examples: read.required("max_examples")?,
+            max_examples: read.optional("max_examples")?,
             tools_in_prompt: read.optional("tools_in_prompt")?,
             journal: read
                 .optional("journal")?

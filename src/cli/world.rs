@@ -1,6 +1,7 @@
 //! What the model can act on: the tools that the settings name, and the lock that keeps two runs
 //! from acting on one house at once.
 
+use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
@@ -9,7 +10,7 @@ use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInP
 use crate::call::Policy;
 use crate::call::policy::Permission;
 use crate::fewshot::{Example, Pool};
-use crate::model::GgufInfo;
+
 use crate::task::Definition;
 use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
@@ -77,14 +78,14 @@ fn assistant_tools(settings: &Settings) -> Result<Vec<Box<dyn Tool>>, Failure> {
 /// A policy that cannot be.
 pub fn agent_settings(
     settings: &Settings,
-    info: &GgufInfo,
+    engine: &Engine,
     approve_all: bool,
 ) -> Result<AgentSettings, Failure> {
     let tools = match settings.tools_in_prompt.as_deref() {
         Some("none") => ToolsInPrompt::None,
         Some("names") => ToolsInPrompt::Names,
         Some(_) => ToolsInPrompt::Full,
-        None if info.parameters < TOOLS_CONFUSE_BELOW => ToolsInPrompt::None,
+        None if engine.info.parameters < TOOLS_CONFUSE_BELOW => ToolsInPrompt::None,
         None => ToolsInPrompt::Full,
     };
     Ok(AgentSettings {
@@ -98,7 +99,11 @@ pub fn agent_settings(
         },
         sampling: settings.sampling.clone(),
         max_calls: settings.max_calls,
-        examples: settings.max_examples,
+        alpha: settings.alpha.or(engine.alpha()),
+        examples: settings
+            .max_examples
+            .or(engine.examples())
+            .unwrap_or(AgentSettings::default().examples),
         layout: Layout {
             tools,
             ..Layout::default()

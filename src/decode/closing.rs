@@ -1,7 +1,8 @@
 //! The token budget: whether a text can still be closed, and how.
 
 use super::forced::{ForcedError, Speller};
-use crate::mask::Matcher;
+use crate::grammar::{Bound, LimitError};
+use crate::mask::{Matcher, MatcherError};
 use crate::model::session::Session;
 use crate::vocab::TokenId;
 
@@ -16,6 +17,8 @@ pub(super) fn fits(
         None => Ok(false),
         // A token spells at least one byte.
         Some(bytes) if bytes <= budget => Ok(true),
+        // Nor more than the longest one: no way through a thousand bytes need be looked for.
+        Some(bytes) if bytes > budget.saturating_mul(session.vocabulary().longest()) => Ok(false),
         Some(_) => Ok(tokens(speller, session, matcher)?.is_some_and(|way| way.len() <= budget)),
     }
 }
@@ -49,6 +52,13 @@ pub(super) fn tokens(
     if matcher.distance().is_none() {
         return Ok(None);
     }
-    let bytes = matcher.closing_bytes()?;
-    Ok(speller.spell(session, &bytes)?)
+    match matcher.closing_bytes() {
+        Ok(bytes) => Ok(speller.spell(session, &bytes)?),
+        // Longer than anything that is forced: no budget is spent on that.
+        Err(MatcherError::Limit(LimitError {
+            bound: Bound::ForcedBytes,
+            ..
+        })) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }

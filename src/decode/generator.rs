@@ -1,9 +1,10 @@
 //! The generator over any session.
 
+use super::choice::Memo;
 use super::closing;
 use super::event::TokenEvent;
 use super::forced::Speller;
-use super::run::{Run, Written};
+use super::run::{Choices, Run, Written};
 use super::sampler::Sampler;
 use crate::grammar::Grammar;
 use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
@@ -35,6 +36,9 @@ pub struct SessionGenerator {
     speller: Speller,
     /// The last grammar and its matcher before any text.
     compiled: Option<(Grammar, Matcher)>,
+    /// Where blanked prompts are evaluated, and what is known of them.
+    shadow: Option<Box<dyn Session>>,
+    memo: Memo,
     on_token: Option<TokenHook>,
     on_progress: Option<ProgressHook>,
 }
@@ -66,6 +70,8 @@ impl SessionGenerator {
             store,
             limits,
             compiled: None,
+            shadow: None,
+            memo: Memo::default(),
             on_token: None,
             on_progress: None,
         }
@@ -241,6 +247,17 @@ impl Generator for SessionGenerator {
             }
         };
         let budget = request.max_tokens.min(capacity - prompt.all.len());
+        let blank = match &request.calibration {
+            Some(calibration) if calibration.alpha > 0.0 => self.tokens(calibration.blank)?.all,
+            _ => Vec::new(),
+        };
+        let choices = request.calibration.map(|calibration| Choices {
+            prompt: prompt.all.len(),
+            blank,
+            alpha: calibration.alpha,
+            shadow: self.shadow.take(),
+            memo: std::mem::take(&mut self.memo),
+        });
         let closable = match &mut matcher {
             Some(matcher) => closing::fits(&self.speller, self.session.as_ref(), matcher, budget)?,
             None => false,
@@ -257,6 +274,7 @@ impl Generator for SessionGenerator {
             closable,
             pending: Vec::new(),
             written: Written::default(),
+            choices,
             on_token: &mut tell,
         };
         let stop = match run.jump() {
@@ -270,6 +288,7 @@ impl Generator for SessionGenerator {
                     closable,
                     pending,
                     written,
+                    choices,
                     ..
                 } = run;
                 let prefill_start = Instant::now();
@@ -291,6 +310,7 @@ impl Generator for SessionGenerator {
                     closable,
                     pending: Vec::new(),
                     written,
+                    choices,
                     on_token: &mut tell,
                 };
                 match prefilled {
@@ -305,9 +325,15 @@ impl Generator for SessionGenerator {
             }
         };
         let Run {
-            matcher, written, ..
+            matcher,
+            written,
+            choices,
+            ..
         } = run;
         self.on_token = on_token;
+        if let Some(choices) = choices {
+            (self.shadow, self.memo) = (choices.shadow, choices.memo);
+        }
         let stop = stop?;
 
         let masks = matcher.as_ref().map(Matcher::stats).unwrap_or_default();
@@ -321,6 +347,7 @@ impl Generator for SessionGenerator {
             text: String::from_utf8_lossy(&written.bytes).into_owned(),
             stop,
             log_probability: Some(written.log_probability),
+            choices: written.choices,
             stats,
         })
     }

@@ -7,6 +7,8 @@
 //! - the model is asked only where there is a choice (jump-ahead);
 //! - near the budget the text is closed by the shortest way, if there is one.
 
+mod choice;
+mod closed;
 mod closing;
 mod event;
 mod forced;

@@ -1,11 +1,13 @@
 //! The loop of one generation.
 
+use super::choice::{self, Memo, Paths, Weighing};
+use super::closed::{self, ClosedSet};
 use super::closing;
 use super::event::TokenEvent;
 use super::forced::{ForcedError, Speller};
 use super::sampler::{Allowed, Choice, Sampler};
 use crate::mask::Matcher;
-use crate::model::generator::{Cancel, GenerateError, Stop};
+use crate::model::generator::{Cancel, Chosen, GenerateError, Stop};
 use crate::model::session::Session;
 use crate::vocab::TokenId;
 use std::sync::Arc;
@@ -27,7 +29,21 @@ pub(super) struct Run<'a> {
     /// Tokens written but not evaluated yet.
     pub(super) pending: Vec<TokenId>,
     pub(super) written: Written,
+    /// How closed sets are chosen from; `None`: token by token.
+    pub(super) choices: Option<Choices>,
     pub(super) on_token: &'a mut dyn FnMut(&TokenEvent<'_>),
+}
+
+/// What choices among closed sets are made by.
+pub(super) struct Choices {
+    /// Tokens of the prompt: what the session holds beyond them was written.
+    pub(super) prompt: usize,
+    /// The blanked prompt.
+    pub(super) blank: Vec<TokenId>,
+    pub(super) alpha: f64,
+    /// Where the blanked prompt is evaluated: made when it is first needed.
+    pub(super) shadow: Option<Box<dyn Session>>,
+    pub(super) memo: Memo,
 }
 
 /// What was written, and figures about it.
@@ -38,6 +54,9 @@ pub(super) struct Written {
     pub(super) chosen: usize,
     pub(super) log_probability: f64,
     pub(super) mask_time: Duration,
+    /// Bytes up to the end of the last token that the model chose.
+    pub(super) chosen_to: usize,
+    pub(super) choices: Vec<Chosen>,
 }
 
 impl From<ForcedError> for GenerateError {
@@ -47,6 +66,19 @@ impl From<ForcedError> for GenerateError {
             ForcedError::Matcher(error) => Self::Grammar(error.to_string()),
         }
     }
+}
+
+/// Alternatives of the largest set that is chosen from as a whole.
+const MOST_ALTERNATIVES: usize = 256;
+
+/// What became of a choice among a closed set.
+enum Taken {
+    /// No such set comes next.
+    Nothing,
+    /// One of the alternatives is written.
+    Written,
+    /// There was no room for it.
+    Ended(Stop),
 }
 
 fn grammar(error: impl std::fmt::Display) -> GenerateError {
@@ -130,6 +162,14 @@ impl Run<'_> {
                 Stop::Budget
             }));
         }
+        match self.whole_choice()? {
+            Taken::Nothing => {}
+            Taken::Written => return Ok(None),
+            Taken::Ended(stop) => return Ok(Some(stop)),
+        }
+        let Some(matcher) = &mut self.matcher else {
+            return Ok(None);
+        };
         let start = Instant::now();
         let mask = matcher.mask().map_err(grammar)?;
         let mask_time = start.elapsed();
@@ -186,6 +226,110 @@ impl Run<'_> {
         }
         self.record(choice, mask_time);
         Ok(None)
+    }
+
+    /// Writes one of the alternatives of the closed set that comes next, if one does.
+    fn whole_choice(&mut self) -> Result<Taken, GenerateError> {
+        let (Some(matcher), Some(_)) = (&mut self.matcher, &self.choices) else {
+            return Ok(Taken::Nothing);
+        };
+        let written = &self.written;
+        let found = closed::find(
+            &written.bytes,
+            written.chosen_to,
+            matcher,
+            MOST_ALTERNATIVES,
+        );
+        let Some(set) = found.map_err(grammar)? else {
+            return Ok(Taken::Nothing);
+        };
+        let Some(paths) = Paths::of(&set, self.session, self.speller, matcher)? else {
+            return Ok(Taken::Nothing);
+        };
+        self.evaluate_pending()?;
+        let base = self.session.tokens().to_vec();
+        let Some(choices) = &mut self.choices else {
+            return Ok(Taken::Nothing);
+        };
+        let weighing = if choices.alpha > 0.0 {
+            let shadow = match &mut choices.shadow {
+                Some(shadow) => shadow,
+                none => none.insert(self.session.fork()?),
+            };
+            let mut blank = choices.blank.clone();
+            blank.extend(base.iter().skip(choices.prompt));
+            Some(Weighing {
+                blank,
+                session: shadow.as_mut(),
+                alpha: choices.alpha,
+                memo: &mut choices.memo,
+            })
+        } else {
+            None
+        };
+        let scores = choice::score(self.session, &base, &paths, weighing)?;
+        let probabilities = choice::probabilities(&scores);
+        let (taken, log_probability) = self.sampler.pick(&probabilities).ok_or_else(no_logits)?;
+        let tokens = &paths.tokens[taken];
+        if tokens.is_empty() {
+            // The empty text: the quote that closes it comes next.
+            self.session.set(&base, &mut |_| true)?;
+            return Ok(Taken::Nothing);
+        }
+        self.note(&set, &probabilities, taken);
+        let Some(matcher) = &mut self.matcher else {
+            return Ok(Taken::Nothing);
+        };
+        let before = matcher.checkpoint();
+        for &token in tokens {
+            if !matcher.accept_token(token).map_err(grammar)? {
+                return Err(grammar("a token of an alternative was refused"));
+            }
+        }
+        let left = self.budget.checked_sub(tokens.len());
+        let stays = match left {
+            None => false,
+            Some(left) => closing::stays(
+                &mut self.closable,
+                self.speller,
+                self.session,
+                matcher,
+                left,
+            )?,
+        };
+        if !stays {
+            matcher.rollback(before);
+            self.session.set(&base, &mut |_| true)?;
+            return self.close().map(Taken::Ended);
+        }
+        let all = [base.as_slice(), tokens].concat();
+        self.session.set(&all, &mut |_| true)?;
+        for (at, &token) in tokens.iter().enumerate() {
+            let last = at + 1 == tokens.len();
+            let choice = Choice {
+                token,
+                log_probability: if last { log_probability } else { 0.0 },
+                allowed: if last { scores.len() } else { 1 },
+            };
+            self.record(choice, Duration::ZERO);
+        }
+        // They are evaluated.
+        self.pending.clear();
+        Ok(Taken::Written)
+    }
+
+    fn note(&mut self, set: &ClosedSet, probabilities: &[f64], taken: usize) {
+        let text = |at: usize| String::from_utf8_lossy(&set.alternatives[at]).into_owned();
+        let mut order: Vec<usize> = (0..probabilities.len()).collect();
+        order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]));
+        self.written.choices.push(Chosen {
+            at: self.written.bytes.len() + set.lead.len(),
+            alternatives: order
+                .iter()
+                .map(|&at| (text(at), probabilities[at]))
+                .collect(),
+            taken: order.iter().position(|&at| at == taken).unwrap_or(0),
+        });
     }
 
     /// One token where anything may be written.
@@ -250,6 +394,7 @@ impl Run<'_> {
         self.written.bytes.extend_from_slice(bytes);
         if choice.allowed > 1 {
             self.written.chosen += 1;
+            self.written.chosen_to = self.written.bytes.len();
         } else {
             self.written.forced += 1;
         }

@@ -63,6 +63,19 @@ impl Sampler {
         }
     }
 
+    /// Chooses among alternatives by their probabilities: an index, and the logarithm of its
+    /// probability. `None` where none has any.
+    pub(super) fn pick(&mut self, probabilities: &[f64]) -> Option<(usize, f64)> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a logit's precision is enough"
+        )]
+        let logits: Vec<f32> = probabilities.iter().map(|p| p.ln() as f32).collect();
+        let choice = self.choose(&logits, Allowed::Everything)?;
+        let at = choice.token as usize;
+        Some((at, probabilities.get(at)?.ln()))
+    }
+
     /// Chooses; `None` where nothing is allowed, or nothing that is has a usable logit.
     pub(super) fn choose(&mut self, logits: &[f32], allowed: Allowed<'_>) -> Option<Choice> {
         let Allowed::Mask { mask, also } = allowed else {

@@ -180,6 +180,7 @@ fn write(generator: &mut SessionGenerator, grammar: &Grammar, asked: Asked) -> G
             },
             max_tokens: asked.max_tokens,
             jump_ahead: asked.jump_ahead,
+            calibration: None,
             cancel: Cancel::default(),
         })
         .unwrap()
@@ -355,6 +356,7 @@ fn cancelling_stops_after_the_current_token() {
         sampling: Sampling::default(),
         max_tokens: 500,
         jump_ahead: true,
+        calibration: None,
         cancel,
     };
     let said = generator.generate(&request).unwrap();
@@ -378,6 +380,7 @@ fn a_second_turn_evaluates_only_what_differs() {
             sampling: Sampling::default(),
             max_tokens: 50,
             jump_ahead: true,
+            calibration: None,
             cancel: Cancel::default(),
         };
         let count = generator.count(&prompt).unwrap();
@@ -396,6 +399,18 @@ fn a_second_turn_evaluates_only_what_differs() {
 }
 
 #[test]
+fn a_text_that_is_too_long_to_close_ends_with_the_budget() {
+    let mut generator = generator(8);
+    let grammar = grammar_of("a{50000}b{3}");
+    let asked = Asked {
+        max_tokens: 6000,
+        jump_ahead: false,
+        ..Asked::default()
+    };
+    assert_eq!(write(&mut generator, &grammar, asked).stop, Stop::Budget);
+}
+
+#[test]
 fn names_of_special_tokens_in_messages_stay_text() {
     let mut generator = generator(6);
     let prompt = prompt("<end><mark>");
@@ -405,6 +420,7 @@ fn names_of_special_tokens_in_messages_stay_text() {
         sampling: Sampling::default(),
         max_tokens: 3,
         jump_ahead: true,
+        calibration: None,
         cancel: Cancel::default(),
     };
     generator.generate(&request).unwrap();
@@ -433,6 +449,7 @@ fn without_a_grammar_it_ends_where_the_model_ends_or_the_budget() {
                 },
                 max_tokens: 300,
                 jump_ahead: true,
+                calibration: None,
                 cancel: Cancel::default(),
             })
             .unwrap();
@@ -453,6 +470,7 @@ fn what_does_not_fit_or_cannot_be_spelled_is_a_typed_error() {
         sampling: Sampling::default(),
         max_tokens: 100,
         jump_ahead: true,
+        calibration: None,
         cancel: Cancel::default(),
     };
     assert!(matches!(
@@ -492,6 +510,7 @@ fn what_does_not_fit_or_cannot_be_spelled_is_a_typed_error() {
             max_tokens: 10,
             sampling: Sampling::default(),
             jump_ahead: true,
+            calibration: None,
             cancel: Cancel::default(),
         };
         match generator.generate(&request) {

@@ -7,6 +7,7 @@
 //! again, excluding what was shown, only after a failure. What a model is told after one (the hint)
 //! is made in `call::failure`.
 
+mod compose;
 pub mod example;
 mod fill;
 mod ngram;
@@ -16,6 +17,7 @@ mod pool_tests;
 #[cfg(test)]
 mod seed_tests;
 
+pub use compose::anchors;
 pub use example::{Example, ExampleError, ExampleId, Hole, Source};
 pub use fill::{Fill, Legal};
 pub use pool::{Pool, Query, Shown};

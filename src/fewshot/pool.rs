@@ -23,6 +23,9 @@ const SAME_FAILURE: f64 = 0.1;
 const SAME_TOOL: f64 = 0.4;
 const LEARNED: f64 = 0.05;
 
+/// What an example of several calls gains where the request names several things.
+const SEVERAL: f64 = 0.3;
+
 /// Scores that differ by less are equal.
 const STEP: f64 = 1.0 / 256.0;
 
@@ -43,7 +46,8 @@ pub struct Query<'a> {
     pub most: usize,
     /// Most examples among them that ask or answer.
     pub most_talk: usize,
-    /// Most calls of one example (as many as a turn may have).
+    /// Most calls of one example (as many as a turn may have). Above 1 the request names several
+    /// things, and examples of several calls come first.
     pub most_calls: usize,
     /// Whether the model may ask now.
     pub may_ask: bool,
@@ -250,6 +254,9 @@ impl Pool {
         }
         if example.source == Source::Learned {
             score += LEARNED;
+        }
+        if query.most_calls > 1 && calls.len() > 1 {
+            score += SEVERAL;
         }
         if let Some((failure, tool)) = query.failure {
             if example.failure == Some(failure) {

@@ -48,6 +48,28 @@ impl Default for Sampling {
     }
 }
 
+/// How the alternatives of closed sets are weighed against what the model prefers whatever it is
+/// asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Calibration<'a> {
+    /// The prompt with the request blanked out.
+    pub blank: &'a Prompt,
+    /// How much the log-probability under it is subtracted: 0 (it is not evaluated) to 1.
+    pub alpha: f64,
+}
+
+/// A choice among the alternatives of a closed set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// Where in the text the alternatives begin, in bytes.
+    pub at: usize,
+    /// The alternatives and their probabilities (one softmax over calibrated scores), the
+    /// likeliest first; those that are out of the question have 0.
+    pub alternatives: Vec<(String, f64)>,
+    /// Which of them was taken.
+    pub taken: usize,
+}
+
 /// One generation to be done.
 #[derive(Debug)]
 pub struct GenerateRequest<'a> {
@@ -61,6 +83,8 @@ pub struct GenerateRequest<'a> {
     pub max_tokens: usize,
     /// Feed forced runs as one batch. Off only for measurements.
     pub jump_ahead: bool,
+    /// Score the alternatives of closed sets whole; `None`: token by token.
+    pub calibration: Option<Calibration<'a>>,
     /// Stops it early.
     pub cancel: Cancel,
 }
@@ -112,6 +136,8 @@ pub struct Generation {
     pub stop: Stop,
     /// Natural logarithm of the probability of the chosen tokens, where the backend knows.
     pub log_probability: Option<f64>,
+    /// The choices among closed sets that were scored whole, in order.
+    pub choices: Vec<Chosen>,
     /// Figures.
     pub stats: GenerationStats,
 }

@@ -40,6 +40,9 @@ pub struct Entry {
     /// Strength of calibrated choice, where it was fitted.
     #[serde(default)]
     pub alpha: Option<f64>,
+    /// Most examples in a prompt that serve it, where that was measured.
+    #[serde(default)]
+    pub examples: Option<usize>,
     /// Whether it is used where none is named.
     #[serde(default)]
     pub default: bool,
@@ -287,6 +290,9 @@ impl Entry {
         {
             return Err("\"alpha\" must be from 0 to 4".to_owned());
         }
+        if self.examples.is_some_and(|examples| examples > 3) {
+            return Err("\"examples\" must be from 0 to 3".to_owned());
+        }
         for source in &self.sources {
             let right = match source {
                 Source::Hub {
@@ -362,6 +368,7 @@ licence = "MIT"
             (&ENTRY.replace("0123abcd", "0123abcg"), "sha256_prefix"),
             (&ENTRY.replace("size = 10", "size = 0"), "must not be 0"),
             (&format!("{ENTRY}alpha = nan\n"), "from 0 to 4"),
+            (&format!("{ENTRY}examples = 4\n"), "from 0 to 3"),
             (
                 &format!("{ENTRY}[[model.source]]\nkind = \"ftp\"\n"),
                 "unknown variant `ftp`",

@@ -18,7 +18,8 @@ pub mod template;
 
 pub use format::Format;
 pub use generator::{
-    Cancel, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Sampling, Stop,
+    Calibration, Cancel, Chosen, GenerateError, GenerateRequest, Generation, GenerationStats,
+    Generator, Sampling, Stop,
 };
 pub use gguf::{GgufError, GgufInfo, inspect};
 pub use locate::{LocateError, Located, locate};

@@ -112,6 +112,7 @@ impl Generator for ScriptedGenerator {
             text,
             stop,
             log_probability: None,
+            choices: Vec::new(),
         })
     }
 }
@@ -141,6 +142,7 @@ mod tests {
             sampling: Sampling::default(),
             max_tokens: 10,
             jump_ahead: true,
+            calibration: None,
             cancel: cancel.clone(),
         };
         let said: Vec<_> = (0..2)

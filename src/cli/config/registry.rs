@@ -173,6 +173,13 @@ pub static SETTINGS: &[Setting] = &[
         "0",
         "Drop tokens less likely than this share of the likeliest",
     ),
+    optional(
+        Sampling,
+        "alpha",
+        Kind::Number { min: 0.0, max: 1.0 },
+        "closed sets are chosen from token by token",
+        "Score the alternatives of a closed set whole, less this much of their score without the request",
+    ),
     setting(
         Sampling,
         "seed",
@@ -219,8 +226,8 @@ pub static SETTINGS: &[Setting] = &[
         Limits,
         "max_calls",
         within(1, 16),
-        "1",
-        "Most calls in one turn",
+        "4",
+        "Most calls in one turn, and no more than the request names things",
     ),
     optional(
         World,
@@ -292,11 +299,11 @@ pub static SETTINGS: &[Setting] = &[
         "the pools that ship",
         "Files of few-shot examples, JSON Lines",
     ),
-    setting(
+    optional(
         World,
         "max_examples",
         within(0, 3),
-        "2",
+        "what suits the model, mostly 2",
         "Most examples in a prompt",
     ),
     optional(

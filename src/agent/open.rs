@@ -1,0 +1,126 @@
+//! What a request names and no call has touched yet.
+
+use crate::call::Moves;
+use crate::call::relevance::Grams;
+use crate::fewshot::anchors;
+use crate::task::Task;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The live values that `request` names whole, in the order in which they come in it.
+///
+/// "Names whole": all n-grams of the value's text are found in the request; of two values one of
+/// which is part of the other only the longer counts.
+pub(super) fn named(request: &str, tools: &Moves) -> Vec<String> {
+    let grams = Grams::of(request);
+    let texts: BTreeSet<&str> = tools
+        .moves
+        .iter()
+        .flat_map(|legal| legal.domains.values().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    let named: Vec<(&str, Grams)> = texts
+        .into_iter()
+        .map(|text| (text, Grams::of(text)))
+        .filter(|(_, own)| own.len() > 1 && own.shared(&grams) == own.len())
+        .collect();
+    let part_of_another = |text: &str, own: &Grams| {
+        named.iter().any(|(other, more)| {
+            *other != text && more.len() > own.len() && own.shared(more) == own.len()
+        })
+    };
+    let whole: Vec<&str> = named
+        .iter()
+        .filter(|(text, own)| !part_of_another(text, own))
+        .map(|(text, _)| *text)
+        .collect();
+    let whole: Vec<String> = whole.into_iter().map(str::to_owned).collect();
+    let anchors = anchors(request, &whole);
+    let mut ordered: Vec<(Option<usize>, String)> = anchors
+        .into_iter()
+        .map(|anchor| anchor.map(|anchor| anchor.start))
+        .zip(whole)
+        .collect();
+    // What stands nowhere word for word comes last.
+    ordered.sort_by_key(|(at, _)| at.unwrap_or(usize::MAX));
+    ordered.into_iter().map(|(_, text)| text).collect()
+}
+
+/// The live values that the task's request names whole and no call of it has been about.
+pub(super) fn open(task: &Task, tools: &Moves) -> Vec<String> {
+    let touched = |text: &str| {
+        task.facts.get(text).is_some()
+            || task.last.as_ref().is_some_and(|last| {
+                last.call
+                    .arguments
+                    .values()
+                    .any(|value| value.as_str() == Some(text))
+            })
+    };
+    let mut open = named(&task.goal, tools);
+    open.retain(|text| !touched(text));
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Domains, Effect, Policy, ToolSpec};
+    use crate::task::{ActiveTask, Definition, TaskId};
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn moves() -> Moves {
+        let values = [
+            "lamp",
+            "hall lamp",
+            "kitchen light",
+            "свет на кухне",
+            "厨房灯",
+        ];
+        let live = values.iter().map(|value| json!(value)).collect();
+        let spec = ToolSpec {
+            name: "turn_on".to_owned(),
+            description: String::new(),
+            parameters: json!({"type": "object", "properties": {"device": {"type": "string"}}}),
+            effect: Effect::Change,
+            idempotent: true,
+        };
+        let mut moves = Moves::default();
+        let domains = Domains::from([("device".to_owned(), live)]);
+        assert!(moves.add(Arc::new(spec), domains, &Policy::default()));
+        moves
+    }
+
+    fn task(request: &str) -> Task {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let id = TaskId::new(now, 0);
+        let task =
+            ActiveTask::unrecorded(id, request, Definition::builtin(), Value::Null, now).unwrap();
+        task.task().clone()
+    }
+
+    #[test]
+    fn what_is_named_whole_is_found_in_the_order_of_the_request() {
+        for (request, names) in [
+            (
+                "Kitchen light on, and the HALL LAMP too",
+                vec!["kitchen light", "hall lamp"],
+            ),
+            ("turn on the lamp", vec!["lamp"]),
+            ("turn on the hall", vec![]),
+            ("включи свет на кухне", vec!["свет на кухне"]),
+            ("打开厨房灯", vec!["厨房灯"]),
+            ("", vec![]),
+        ] {
+            assert_eq!(open(&task(request), &moves()), names, "{request}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_was_about_is_not_open() {
+        let mut task = task("kitchen light and hall lamp off");
+        task.facts.set("hall lamp", json!({"on": false}));
+        assert_eq!(open(&task, &moves()), ["kitchen light"]);
+    }
+}

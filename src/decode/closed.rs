@@ -1,0 +1,128 @@
+//! Closed sets: where a grammar leaves only so many texts for a JSON string value.
+//!
+//! Tool names, enumerations and live values are such sets. They are found in the grammar itself,
+//! by walking what it allows from the value's beginning to its closing quote, so that whoever
+//! wrote the grammar need not say where they are.
+
+use crate::mask::{Matcher, MatcherError};
+
+/// Bytes of the longest alternative.
+const LONGEST: usize = 512;
+
+/// The alternatives of a string value that is about to be written.
+#[derive(Debug)]
+pub(super) struct ClosedSet {
+    /// What comes before them and is not written yet.
+    pub(super) lead: Vec<u8>,
+    /// What may follow, without the closing quote; none twice.
+    pub(super) alternatives: Vec<Vec<u8>>,
+}
+
+/// The closed set that comes next after `written`, if one does: at least two and at most `most`
+/// alternatives. Nothing from byte `chosen` of the value on may have been chosen by a model yet.
+///
+/// # Errors
+/// Where a limit of the matcher is exceeded.
+pub(super) fn find(
+    written: &[u8],
+    chosen: usize,
+    matcher: &mut Matcher,
+    most: usize,
+) -> Result<Option<ClosedSet>, MatcherError> {
+    let lead = match matcher.forced_bytes() {
+        Ok(lead) => lead,
+        Err(MatcherError::NeedsToken) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if open_value([written, &lead].concat().as_slice()).is_none_or(|opened| opened < chosen) {
+        return Ok(None);
+    }
+    let mut start = matcher.clone();
+    if !start.accept_bytes(&lead)? {
+        return Ok(None);
+    }
+    let mut alternatives = Vec::new();
+    let mut open = vec![(start, Vec::new(), false)];
+    while let Some((matcher, text, escaped)) = open.pop() {
+        let allowed = matcher.allowed_bytes();
+        let count: u32 = allowed.iter().map(|word| word.count_ones()).sum();
+        if count as usize + open.len() + alternatives.len() > most + 1 || text.len() > LONGEST {
+            return Ok(None);
+        }
+        for byte in (0..=u8::MAX).rev() {
+            if allowed[usize::from(byte >> 6)] & (1 << (byte & 63)) == 0 {
+                continue;
+            }
+            if byte == b'"' && !escaped {
+                alternatives.push(text.clone());
+                continue;
+            }
+            let mut next = matcher.clone();
+            if next.accept_bytes(&[byte])? {
+                let mut longer = text.clone();
+                longer.push(byte);
+                open.push((next, longer, byte == b'\\' && !escaped));
+            }
+        }
+    }
+    let several = (2..=most).contains(&alternatives.len());
+    Ok(several.then_some(ClosedSet { lead, alternatives }))
+}
+
+/// Where the string value that `text` ends in begins, behind its opening quote. `None`: it ends
+/// elsewhere, or in a member's name.
+fn open_value(text: &[u8]) -> Option<usize> {
+    let mut objects = Vec::new();
+    let mut name_next = false;
+    let mut opened: Option<(usize, bool)> = None;
+    let mut escaped = false;
+    for (at, &byte) in text.iter().enumerate() {
+        if opened.is_some() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => opened = None,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => opened = Some((at + 1, name_next)),
+            b'{' | b'[' => {
+                objects.push(byte == b'{');
+                name_next = byte == b'{';
+            }
+            b'}' | b']' => {
+                objects.pop();
+                name_next = false;
+            }
+            b',' => name_next = objects.last() == Some(&true),
+            b':' => name_next = false,
+            _ => {}
+        }
+    }
+    opened.and_then(|(at, name)| (!name).then_some(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_value;
+
+    #[test]
+    fn a_value_that_is_begun_is_found() {
+        for (text, at) in [
+            (r#"{"tool": ""#, Some(10)),
+            (r#"{"tool": "x", "arguments": {"device": "kit"#, Some(39)),
+            (r#"["a", ""#, Some(7)),
+            (r#"""#, Some(1)),
+            (r#"{""#, None),
+            (r#"{"tool": "x", ""#, None),
+            (r#"{"tool": "x""#, None),
+            (r#"{"a": ["b", "c"], ""#, None),
+            (r#"{"a": "say \"{[,"#, Some(7)),
+            ("", None),
+        ] {
+            assert_eq!(open_value(text.as_bytes()), at, "{text}");
+        }
+    }
+}
