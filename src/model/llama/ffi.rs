@@ -102,7 +102,7 @@ unsafe impl Sync for Model {}
 impl Model {
     /// Loads a file. The caller has checked that it is a well-formed GGUF file: llama.cpp aborts
     /// the process on some malformed ones.
-    pub(super) fn load(path: &Path, gpu_layers: i32) -> Result<Self, Failure> {
+    pub(super) fn load(path: &Path, gpu_layers: i32, repack: bool) -> Result<Self, Failure> {
         start();
         log::clear();
         let text = path
@@ -112,10 +112,11 @@ impl Model {
                 Failure("llama.cpp cannot open a path that is not UTF-8 text".to_owned())
             })?;
         // SAFETY: the parameters are llama.cpp's own defaults (null pointers, valid enumerations)
-        // with a number changed; the path is NUL-terminated and outlives the call.
+        // with a number and a flag changed; the path is NUL-terminated and outlives the call.
         let raw = unsafe {
             let mut params = sys::llama_model_default_params();
             params.n_gpu_layers = gpu_layers;
+            params.use_extra_bufts = repack;
             sys::llama_model_load_from_file(text.as_ptr(), params)
         };
         let raw = NonNull::new(raw).ok_or_else(|| {

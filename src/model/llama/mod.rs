@@ -74,11 +74,10 @@ impl LlamaModel {
             path: path.to_owned(),
             source,
         })?;
-        let model = ffi::Model::load(path, settings.layers_on_gpu()).map_err(|failure| {
-            LlamaError::Load {
-                path: path.to_owned(),
-                reason: failure.0,
-            }
+        let loaded = ffi::Model::load(path, settings.layers_on_gpu(), settings.repacks());
+        let model = loaded.map_err(|failure| LlamaError::Load {
+            path: path.to_owned(),
+            reason: failure.0,
         })?;
         let model = Arc::new(model);
         let parameters = settings.parameters(model.trained_context());

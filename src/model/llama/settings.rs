@@ -37,6 +37,11 @@ pub struct LlamaSettings {
     /// Layers computed on a GPU; default: all where a GPU backend is compiled in and a GPU is
     /// there, else none.
     pub gpu_layers: Option<u32>,
+    /// Let llama.cpp rearrange weights for the CPU's fastest kernels; default: unless the CPU has
+    /// AMX. Rearranged weights then run on AMX tiles alone, and under some hypervisors these lose
+    /// their state when a thread is moved, which kills the process (SIGILL, seen under nested
+    /// virtualisation, where llama.cpp's own check for AMX succeeds).
+    pub repack: Option<bool>,
     /// Prompt tokens evaluated at a time, which is also how often progress is told and how long a
     /// cancellation may take; default: 512.
     pub batch: Option<usize>,
@@ -89,6 +94,11 @@ impl LlamaSettings {
         }
     }
 
+    /// Whether weights are rearranged.
+    pub(super) fn repacks(&self) -> bool {
+        self.repack.unwrap_or_else(|| !has_amx())
+    }
+
     /// Layers to put on a GPU.
     pub(super) fn layers_on_gpu(&self) -> i32 {
         match self.gpu_layers {
@@ -99,12 +109,27 @@ impl LlamaSettings {
     }
 }
 
+/// Whether the CPU has matrix tiles (Intel AMX).
+#[cfg(target_arch = "x86_64")]
+fn has_amx() -> bool {
+    // CPUID leaf 7 exists on every processor that has AVX2, and says nothing where it does not.
+    std::arch::x86_64::__cpuid(0).eax >= 7
+        && std::arch::x86_64::__cpuid_count(7, 0).edx & (1 << 24) != 0
+}
+
+/// Whether the CPU has matrix tiles (Intel AMX).
+#[cfg(not(target_arch = "x86_64"))]
+fn has_amx() -> bool {
+    false
+}
+
 impl Default for LlamaSettings {
     fn default() -> Self {
         Self {
             threads: None,
             context: None,
             gpu_layers: None,
+            repack: None,
             batch: None,
             flash_attention: FlashAttention::default(),
             cache_type: CacheType::default(),
