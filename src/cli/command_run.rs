@@ -266,7 +266,7 @@ impl Runner {
     ) -> Result<Exit, Failure> {
         let terminal = &context.terminal;
         let id = task.task().id.to_string();
-        let present = (terminal.can_ask() && !terminal.json).then(|| {
+        let present = terminal.can_ask().then(|| {
             let cancel = cancel.clone();
             Present {
                 wait: Box::new(move || input_or(&cancel)),

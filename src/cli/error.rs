@@ -294,13 +294,13 @@ impl From<VerifyError> for Failure {
 
 impl From<PullError> for Failure {
     fn from(error: PullError) -> Self {
-        let exit = match &error {
-            PullError::Cancelled => Exit::Cancelled,
-            PullError::Busy { .. } => Exit::Busy,
-            PullError::File { .. } => Exit::Files,
-            _ => Exit::Model,
-        };
-        Self::new(exit, error.to_string())
+        match &error {
+            PullError::Cancelled => Self::new(Exit::Cancelled, "what was fetched is kept")
+                .hint("pulling again goes on from there"),
+            PullError::Busy { .. } => Self::new(Exit::Busy, error.to_string()),
+            PullError::File { .. } => Self::new(Exit::Files, error.to_string()),
+            _ => Self::new(Exit::Model, error.to_string()),
+        }
     }
 }
 

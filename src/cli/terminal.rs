@@ -64,9 +64,10 @@ impl Terminal {
         !self.quiet && !self.json && io::stderr().is_terminal()
     }
 
-    /// Whether somebody can be asked: input and standard error are a terminal.
+    /// Whether somebody can be asked: input and standard error are a terminal, and no machine
+    /// reads along.
     pub fn can_ask(&self) -> bool {
-        io::stdin().is_terminal() && io::stderr().is_terminal()
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
     /// Columns of the terminal that standard output is; `None` where it is none.

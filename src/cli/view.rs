@@ -477,7 +477,23 @@ mod tests {
             text: "The kitchen light is on, and so is the one in the living room.".into(),
             flag: Some("no call had an effect".into()),
         };
-        insta::assert_snapshot!(shown_in(Some(40), Style::Session, &events), @"");
+        insta::assert_snapshot!(shown_in(Some(40), Style::Session, &events), @r"
+        › включи свет на кухне, и 打开客厅的灯
+          💡 too, please
+
+          1  turn_on  device: kitchen light
+             kitchen light: on false → true
+
+          The kitchen light is on, and so is the
+          one in the living room.
+          not to be believed: no call had an
+          effect
+
+        2 turns · 1.3 s
+        prompt: 412 tokens evaluated, 380 reused
+        written: 20 forced, 4 chosen
+        trace t/1.jsonl
+        ");
     }
 
     #[test]
