@@ -101,6 +101,53 @@ fn json_is_one_object_a_line_on_success_and_on_failure() {
 }
 
 #[test]
+fn json_mode_writes_json_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in FILES {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    fs::write(folder.path().join("ok.gbnf"), "root ::= \"a\"\n").unwrap();
+    let torn = "{\"event\":\"note\"}\n{\"event\":\"no";
+    fs::write(folder.path().join("torn.jsonl"), torn).unwrap();
+    for (arguments, code) in [
+        (&["config", "show"][..], 0),
+        (&["config", "explain"], 0),
+        (&["completions", "fish"], 0),
+        (&["model", "list"], 0),
+        (&["model", "verify"], 0),
+        (&["model", "info", "not.gguf"], 4),
+        (&["model", "pull", "nothing-like-it"], 4),
+        (&["grammar", "check", "ok.gbnf"], 0),
+        (&["grammar", "check", "bad.gbnf"], 5),
+        (&["task", "list"], 0),
+        (&["task", "show", "1"], 8),
+        (&["task", "resume", "1"], 8),
+        (&["trace", "list"], 0),
+        (&["trace", "show", "torn.jsonl"], 0),
+        (&["trace", "show", "not.gguf"], 5),
+        (&["run", "--house", "twice.toml", "x"], 5),
+        (&["generate", "x"], 4),
+        (&["frobnicate"], 2),
+        (&["run", "--top-p"], 2),
+    ] {
+        let arguments = [&["--json"], arguments].concat();
+        let (exit, out, err) = outcome(folder.path(), &run(folder.path(), &arguments));
+        assert_eq!(exit, code, "{arguments:?}: {err}");
+        for line in out.lines().chain(err.lines()) {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(value.is_object(), "{arguments:?}: {line}");
+        }
+        if code != 0 {
+            assert_eq!(out, "", "{arguments:?}");
+            let value: serde_json::Value = serde_json::from_str(&err).unwrap();
+            assert_eq!(value["error"]["code"], code, "{arguments:?}");
+        }
+    }
+    let journal = folder.path().join(".snaffle/journal.sqlite");
+    assert!(!journal.exists(), "looking makes no journal");
+}
+
+#[test]
 fn colour_is_for_those_who_want_it() {
     let folder = tempfile::tempdir().unwrap();
     let shown = |arguments: &[&str]| text(&run(folder.path(), arguments).stdout);
@@ -285,6 +332,152 @@ fn bad_input_gets_one_line_and_a_code_of_its_kind() {
     assert!(!journal.exists(), "bad input must not touch the journal");
 }
 
+/// A GGUF header: version 3, so many tensors and values, and what follows.
+fn gguf(tensors: u64, values: u64, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+    bytes.extend(tensors.to_le_bytes());
+    bytes.extend(values.to_le_bytes());
+    bytes.extend(rest);
+    bytes
+}
+
+fn gguf_text(text: &str) -> Vec<u8> {
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+/// A key with a text as its value.
+fn gguf_value(name: &str, text: &str) -> Vec<u8> {
+    [gguf_text(name), 8_u32.to_le_bytes().into(), gguf_text(text)].concat()
+}
+
+/// A tensor of 32-bit numbers.
+fn gguf_tensor(dimensions: &[u64], offset: u64) -> Vec<u8> {
+    let mut bytes = gguf_text("token_embd.weight");
+    bytes.extend((dimensions.len() as u32).to_le_bytes());
+    bytes.extend(dimensions.iter().flat_map(|d| d.to_le_bytes()));
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend(offset.to_le_bytes());
+    bytes.extend([0; 4096]);
+    bytes
+}
+
+#[test]
+fn hostile_model_files_are_refused_before_anything_is_allocated() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = gguf_value("general.architecture", "llama");
+    let with = |tensor: Vec<u8>| gguf(1, 1, &[named.clone(), tensor].concat());
+    // Arrays in arrays in arrays, none of them ending.
+    let mut nested = gguf_text("a");
+    nested.extend(9_u32.to_le_bytes());
+    for _ in 0..100_000 {
+        nested.extend(9_u32.to_le_bytes());
+        nested.extend(1_u64.to_le_bytes());
+    }
+    let mut endless = gguf_text("a");
+    endless.extend(9_u32.to_le_bytes());
+    endless.extend(8_u32.to_le_bytes());
+    endless.extend((1_u64 << 61).to_le_bytes());
+    let control = gguf(
+        0,
+        1,
+        &gguf_value("general.architecture", "\u{1b}[2J\n\u{202e}x"),
+    );
+    let cases: [(&str, Vec<u8>); 12] = [
+        ("cut off in the header", b"GGUF\x03\0".to_vec()),
+        ("of another version", b"GGUF\x63\0\0\0".to_vec()),
+        ("more tensors than bytes", gguf(1 << 60, 1, &named)),
+        ("more values than bytes", gguf(0, 1 << 62, &named)),
+        (
+            "a text longer than the file",
+            gguf(0, 1, &(1_u64 << 63).to_le_bytes()),
+        ),
+        ("an array longer than the file", gguf(0, 1, &endless)),
+        ("arrays in arrays", gguf(0, 1, &nested)),
+        (
+            "dimensions that overflow",
+            with(gguf_tensor(&[1 << 40, 1 << 40], 0)),
+        ),
+        ("too many dimensions", with(gguf_tensor(&[1; 9], 0))),
+        (
+            "an offset outside of the file",
+            with(gguf_tensor(&[32], 1 << 50)),
+        ),
+        ("a name for the terminal", control),
+        ("nothing but a header", gguf(0, 0, &[])),
+    ];
+    for (what, bytes) in cases {
+        fs::write(folder.path().join("m.gguf"), bytes).unwrap();
+        for arguments in [
+            &["run", "--model", "m.gguf", "x"][..],
+            &["model", "info", "m.gguf"],
+        ] {
+            let (code, out, err) = outcome(folder.path(), &run(folder.path(), arguments));
+            assert_eq!((code, out.as_str()), (4, ""), "{what}: {err}");
+            assert!(err.starts_with("error: m.gguf"), "{what}: {err}");
+            assert_eq!(err.lines().count(), 1, "{what}: {err}");
+            assert!(!err.contains('\u{1b}'), "{what}: {err}");
+        }
+    }
+}
+
+#[test]
+fn two_runs_meet_at_the_house_whatever_their_state_folders_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = FILES
+        .iter()
+        .find(|(name, _)| *name == "good.toml")
+        .unwrap()
+        .1;
+    fs::write(folder.path().join("good.toml"), house).unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let file = snaffle::tool::home::HouseFile::open(folder.path().join("good.toml")).unwrap();
+    file.hold().unwrap();
+    for house in ["good.toml", "sub/../good.toml"] {
+        let arguments = ["run", "--house", house, "--state-dir", "elsewhere", "x"];
+        let (code, out, err) = outcome(folder.path(), &run(folder.path(), &arguments));
+        assert_eq!((code, out.as_str()), (7, ""), "{err}");
+        let says = "error: another run is acting on the house FOLDER/good.toml\n hint: ";
+        assert!(err.starts_with(says), "{err}");
+    }
+    // Looking needs no lock: what is missing then is the model.
+    let arguments = ["run", "--house", "good.toml", "--dry-run", "x"];
+    let (code, _, err) = outcome(folder.path(), &run(folder.path(), &arguments));
+    assert_eq!(code, 4, "{err}");
+    drop(file);
+    let arguments = ["run", "--house", "good.toml", "x"];
+    let (code, _, err) = outcome(folder.path(), &run(folder.path(), &arguments));
+    assert_eq!(code, 4, "{err}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("good.toml")).unwrap(),
+        house
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn files_without_an_end_do_not_fill_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code) in [
+        (&["run", "--house", "/dev/zero", "x"][..], 5),
+        (&["run", "--tools", "/dev/zero", "x"], 5),
+        (&["run", "--weather", "/dev/zero", "x"], 5),
+        (&["run", "--examples", "/dev/zero", "x"], 5),
+        (&["run", "--config", "/dev/zero", "x"], 3),
+        (&["run", "--model", "/dev/zero", "x"], 4),
+        (&["grammar", "check", "/dev/zero"], 5),
+        (&["generate", "--schema", "/dev/zero", "x"], 5),
+    ] {
+        let (exit, out, err) = outcome(folder.path(), &run(folder.path(), arguments));
+        assert_eq!((exit, out.as_str()), (code, ""), "{arguments:?}: {err}");
+        assert!(
+            err.starts_with("error: ") && err.contains("/dev/zero"),
+            "{err}"
+        );
+    }
+}
+
 #[test]
 fn a_hundred_thousand_parentheses_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -332,5 +525,8 @@ fn a_full_disk_is_named() {
         .unwrap();
     let (code, _, err) = outcome(folder.path(), &output);
     assert_eq!(code, 8);
-    assert!(err.starts_with("error: No space left on device"), "{err}");
+    assert!(
+        err.starts_with("error: standard output: No space left on device"),
+        "{err}"
+    );
 }

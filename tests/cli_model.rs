@@ -4,68 +4,11 @@
 
 mod common;
 
-use common::{SMOLLM2, alone, model_file};
+use common::place::{Place, read};
+use common::{SMOLLM2, alone};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-/// A folder with a copy of a house, and the model.
-struct Place {
-    folder: tempfile::TempDir,
-    model: PathBuf,
-}
-
-impl Place {
-    fn new() -> Option<Self> {
-        let model = model_file(SMOLLM2)?;
-        let folder = tempfile::tempdir().unwrap();
-        let house = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/houses/maple.toml");
-        fs::copy(house, folder.path().join("house.toml")).unwrap();
-        Some(Self { folder, model })
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_snaffle"));
-        command
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("SNAFFLE_MODEL", &self.model)
-            .env("SNAFFLE_HOUSE", "house.toml")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .args(arguments);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
-        read(&self.command(arguments).output().unwrap())
-    }
-
-    fn house(&self) -> String {
-        fs::read_to_string(self.folder.path().join("house.toml")).unwrap()
-    }
-
-    /// Every task of the journal.
-    fn tasks(&self) -> Vec<serde_json::Value> {
-        let (code, out, err) = self.run(&["task", "list", "--json"]);
-        assert_eq!(code, 0, "{err}");
-        let lines = out.lines();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-}
-
-fn read(output: &Output) -> (i32, String, String) {
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
-}
+use std::process::Stdio;
 
 const REQUEST: &str = "turn on the kitchen light";
 
@@ -199,6 +142,68 @@ fn a_changed_model_file_is_refused() {
     assert!(place.tasks().is_empty());
 }
 
+/// A copy of the model whose chat template is this one.
+fn with_template(place: &Place, template: &str) -> std::path::PathBuf {
+    let mut bytes = fs::read(&place.model).unwrap();
+    let info = snaffle::model::inspect(&place.model).unwrap();
+    let old = info.chat_template.unwrap();
+    let at = bytes
+        .windows(old.len())
+        .position(|window| window == old.as_bytes())
+        .unwrap();
+    assert!(template.len() <= old.len(), "{}", old.len());
+    let padded = format!("{template:<width$}", width = old.len());
+    bytes[at..at + old.len()].copy_from_slice(padded.as_bytes());
+    let path = place.folder.path().join("changed.gguf");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_template_that_harms_is_stopped() {
+    let _alone = alone();
+    let Some(place) = Place::new() else { return };
+    let before = place.house();
+    for (template, says) in [
+        (
+            "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+            "loops or explodes",
+        ),
+        (
+            "{% set n = namespace(x='x') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}\
+             {% endfor %}{{ n.x }}",
+            "loops or explodes",
+        ),
+        ("{{ 'a' * 99999999 }}", "explodes"),
+        (
+            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+            "template",
+        ),
+        (
+            "{{ raise_exception('no\\n\\x1b[2J') }}",
+            "refuses the messages",
+        ),
+        (
+            "{% for m in messages %}x{% endfor %}",
+            "leaves out the content",
+        ),
+        ("{% for", "the chat template cannot be read"),
+    ] {
+        let model = with_template(&place, template);
+        let model = model.to_string_lossy();
+        let (code, out, err) = place.run(&["run", "--model", &model, REQUEST]);
+        assert_eq!((code, out.as_str()), (4, ""), "{template}: {err}");
+        assert!(
+            err.starts_with("error: ") && err.contains(says),
+            "{template}: {err}"
+        );
+        assert_eq!(err.lines().count(), 1, "{template}: {err}");
+        assert!(!err.contains('\u{1b}'), "{err}");
+    }
+    assert_eq!(place.house(), before);
+    assert!(place.tasks().is_empty());
+}
+
 #[test]
 fn two_runs_on_one_house_do_not_meet() {
     let _alone = alone();
@@ -218,9 +223,12 @@ fn two_runs_on_one_house_do_not_meet() {
         .unwrap()
         .read_exact(&mut byte)
         .unwrap();
-    let (code, _, err) = place.run(&["run", REQUEST]);
-    assert_eq!(code, 7, "{err}");
-    assert!(err.contains("another run is acting on the house"), "{err}");
+    for flags in [&[][..], &["--state-dir", "another"]] {
+        let arguments = [&["run"], flags, &[REQUEST]].concat();
+        let (code, out, err) = place.run(&arguments);
+        assert_eq!((code, out.as_str()), (7, ""), "{err}");
+        assert!(err.contains("another run is acting on the house"), "{err}");
+    }
     drop(input);
     let (code, _, err) = read(&first.wait_with_output().unwrap());
     assert_eq!(code, 0, "{err}");

@@ -18,7 +18,7 @@ use crate::model::{
     Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
 use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
-use crate::tool::{Registry, Unavailable};
+use crate::tool::{Registry, ToolError, Unavailable};
 use crate::trace::{self, Trace};
 
 /// Settings of a run.
@@ -97,6 +97,9 @@ pub enum AgentError {
     /// The world cannot be read.
     #[error(transparent)]
     World(#[from] Unavailable),
+    /// What a tool acts on cannot be written: no other call mends that.
+    #[error(transparent)]
+    Storage(ToolError),
     /// The request is empty.
     #[error("the request is empty")]
     EmptyRequest,
@@ -535,6 +538,10 @@ impl Agent<'_> {
                     pending.approve(Approval::Setting)
                 } else {
                     let granted = self.person.approve(pending.call(), pending.spec());
+                    if !granted && self.cancel.is_cancelled() {
+                        // Not a no: resuming asks again.
+                        return Ok(Next::End(StopReason::Cancelled, None));
+                    }
                     self.decided(task, pending.call(), granted)?;
                     if !granted {
                         return Ok(Next::End(StopReason::Refused, None));
@@ -656,6 +663,9 @@ impl Agent<'_> {
                     changes: Vec::new(),
                     microseconds,
                 });
+                if error.storage {
+                    return Err(AgentError::Storage(error));
+                }
                 let example = progress.gate.example(moves, &call.tool, Some(&call));
                 let failure = Failure::new(FailureKind::ToolError, error.message)
                     .of_tool(&call.tool)

@@ -23,6 +23,19 @@ pub fn run(context: &mut Context, command: &Config) -> Result<(), Failure> {
             context.resolve(&layers)?;
             show(context, &layers, *changed)
         }
+        Config::Explain if context.terminal.json => {
+            for setting in SETTINGS {
+                context.terminal.write_json(&json!({
+                    "name": setting.name,
+                    "group": setting.group.title(),
+                    "type": setting.kind.describe(),
+                    "default": setting.default,
+                    "unset": setting.default.is_none().then_some(setting.unset),
+                    "meaning": setting.doc,
+                }))?;
+            }
+            Ok(())
+        }
         Config::Explain => Ok(write!(context.terminal.out, "{}", explain())?),
     }
 }

@@ -8,6 +8,7 @@ use super::exit::Exit;
 use super::interrupt::Interrupts;
 use super::style::{FAINT, GOOD, NAME, STRONG, WARN, paint};
 use super::suggest::nearest;
+use super::terminal::Terminal;
 use crate::model::manifest::Source;
 use crate::model::{
     Cancel, Entry, GgufInfo, Manifest, Progress, PullSettings, inspect, locate, pull, verify,
@@ -115,7 +116,7 @@ fn fetch(context: &mut Context, folder: &Path, name: &str, from: Origin) -> Resu
         cancel: interrupts.begin(),
         ..PullSettings::default()
     };
-    let mut progress = Bar::new(context.terminal.shows_progress());
+    let mut progress = Bar::new(&context.terminal);
     let path = pull(&entry, folder, &settings, &mut progress);
     progress.0.finish_and_clear();
     let path = path?;
@@ -150,7 +151,7 @@ fn check(context: &mut Context, folder: &Path, names: &[String]) -> Result<(), F
         context.terminal.note("no model of the manifest is here");
     }
     for entry in entries {
-        let mut progress = Bar::new(context.terminal.shows_progress());
+        let mut progress = Bar::new(&context.terminal);
         let verified = verify(entry, folder, &Cancel::default(), &mut progress);
         progress.0.finish_and_clear();
         let verified = verified?;
@@ -293,11 +294,15 @@ fn rows(info: &GgufInfo) -> Vec<(&'static str, String)> {
 struct Bar(ProgressBar);
 
 impl Bar {
-    fn new(shown: bool) -> Self {
-        if !shown {
+    fn new(terminal: &Terminal) -> Self {
+        let columns = terminal.columns();
+        if !terminal.shows_progress() {
             return Self(ProgressBar::hidden());
         }
-        let template = "{msg}  {bytes}/{total_bytes}  {bytes_per_sec}  {wide_bar:.cyan/dim}";
+        let template = match columns {
+            Some(columns) if columns < 80 => "{wide_msg}  {bytes}/{total_bytes}",
+            _ => "{msg}  {bytes}/{total_bytes}  {bytes_per_sec}  {wide_bar:.cyan/dim}",
+        };
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         Self(ProgressBar::new(0).with_style(style))

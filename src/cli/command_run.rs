@@ -12,12 +12,12 @@ use super::error::{Failure, exit_of};
 use super::exit::Exit;
 use super::input;
 use super::interrupt::Interrupts;
-use super::person::Asker;
+use super::person::{Asker, Present};
 use super::settings::Settings;
 use super::style::{NAME, paint};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, input_or};
 use super::view::{Style, View};
-use super::world::{self, HouseLock};
+use super::world;
 use crate::agent::{Agent, FromPool, StopReason, SystemClock};
 use crate::model::{Cancel, Generator, Message, Prompt, Role};
 use crate::task::{ActiveTask, Definition, Journal, TaskError, TaskId};
@@ -29,7 +29,6 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, Stdout, Write};
 use std::path::Path;
-use std::time::Duration;
 
 /// Runs it.
 ///
@@ -56,10 +55,12 @@ pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
 /// # Errors
 /// As [`run`], and that there is no such task.
 pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
-    let journal = context.settings(&args.settings.given)?.journal;
-    let journal = Journal::open(&journal)?;
+    let path = context.settings(&args.settings.given)?.journal;
+    // Only looked at, until everything else is right.
+    let journal = Journal::open_read_only(&path)?;
     let id = journal.find(&args.id)?;
     let record = journal.read(&id)?;
+    drop(journal);
     let task = crate::task::Task::fold(&id, &record.entries).map_err(TaskError::from)?;
     let mut flags = as_flags(&task.settings);
     flags.extend(args.settings.given.iter().cloned());
@@ -67,10 +68,29 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
     let settings = context.resolve(&layers)?;
     let interrupts = Interrupts::install()?;
     let mut run = Runner::open(context, settings, args.yes, Value::Null)?;
-    let mut active = ActiveTask::resume(&journal, &id, Timestamp::now())?;
+    let trace = run.trace(id.as_str())?;
+    let mut active = match taken_up(&path, &id) {
+        Ok(active) => active,
+        Err(failure) => {
+            discard(trace.as_ref());
+            return Err(failure);
+        }
+    };
     let cancel = interrupts.begin();
     let view = run.view(&context.terminal, &cancel);
-    run.work(context, &mut active, view, &cancel)
+    run.work(context, &mut active, view, trace, &cancel)
+}
+
+fn taken_up(journal: &Path, id: &TaskId) -> Result<ActiveTask, Failure> {
+    let journal = Journal::open(journal)?;
+    Ok(ActiveTask::resume(&journal, id, Timestamp::now())?)
+}
+
+/// Nothing was begun: its trace has nothing to say.
+fn discard(trace: &dyn Trace) {
+    if let Some(path) = trace.path() {
+        _ = fs_err::remove_file(path);
+    }
 }
 
 /// Requests line by line, until the input ends.
@@ -85,10 +105,19 @@ fn interactive(
             write!(context.terminal.err, "{} ", paint(NAME, "snaffle>"))?;
             context.terminal.err.flush()?;
         }
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line)? == 0 {
+        let mut line = Vec::new();
+        if io::stdin().lock().read_until(b'\n', &mut line)? == 0 {
+            if context.terminal.can_ask() {
+                writeln!(context.terminal.err)?;
+            }
             return Ok(last);
         }
+        let Ok(line) = String::from_utf8(line) else {
+            let failure = Failure::input("the request is not UTF-8 text");
+            context.terminal.fail(&failure);
+            last = failure.exit;
+            continue;
+        };
         let request = line.trim();
         if request.is_empty() {
             continue;
@@ -120,7 +149,6 @@ struct Runner {
     examples: FromPool,
     engine: Engine,
     progress: ProgressBar,
-    _lock: Option<HouseLock>,
 }
 
 impl Runner {
@@ -133,15 +161,12 @@ impl Runner {
         let registry = world::registry(&settings)?;
         let examples = world::examples(&settings)?;
         world::policy(&settings)?;
-        let lock = match &settings.house {
-            Some(house) if !settings.dry_run => Some(HouseLock::take(house, &settings.state_dir)?),
-            _ => None,
-        };
         let progress = progress(context.terminal.shows_progress());
         let mut engine = Engine::open(&settings, &progress)?;
         if let Err(failure) = engine.load_prefix(&settings) {
             // Only time is lost.
-            context.terminal.warn(&failure.message);
+            let message = format!("the evaluated prefix is not taken up: {}", failure.message);
+            context.terminal.warn(&message);
         }
         Ok(Self {
             settings,
@@ -151,7 +176,6 @@ impl Runner {
             examples,
             engine,
             progress,
-            _lock: lock,
         })
     }
 
@@ -168,8 +192,15 @@ impl Runner {
         let id = TaskId::new(now, rand::random());
         let mut view = self.view(&context.terminal, cancel);
         view.announce(id.as_str(), request)?;
-        let mut task = self.begin(id, request, definition, now)?;
-        self.work(context, &mut task, view, cancel)
+        // The trace first: what it cannot record must not be begun.
+        let trace = self.trace(id.as_str())?;
+        match self.begin(id, request, definition, now) {
+            Ok(mut task) => self.work(context, &mut task, view, trace, cancel),
+            Err(failure) => {
+                discard(trace.as_ref());
+                Err(failure)
+            }
+        }
     }
 
     fn view(&self, terminal: &Terminal, cancel: &Cancel) -> View<AutoStream<Stdout>> {
@@ -179,7 +210,8 @@ impl Runner {
             _ => Style::Session,
         };
         let out = terminal.second_out();
-        View::new(out, style, cancel.clone(), self.progress.clone())
+        let columns = terminal.columns();
+        View::new(out, style, cancel.clone(), self.progress.clone(), columns)
     }
 
     /// A request that can never fit is refused before anything is recorded.
@@ -229,13 +261,24 @@ impl Runner {
         context: &mut Context,
         task: &mut ActiveTask,
         mut view: View<AutoStream<Stdout>>,
+        mut trace: Box<dyn Trace>,
         cancel: &Cancel,
     ) -> Result<Exit, Failure> {
         let terminal = &context.terminal;
         let id = task.task().id.to_string();
-        let mut trace = self.trace(&id)?;
-        let present = terminal.can_ask() && !terminal.json;
-        let (input, output) = (io::stdin().lock(), terminal.second_err());
+        let present = terminal.can_ask().then(|| {
+            let cancel = cancel.clone();
+            Present {
+                wait: Box::new(move || input_or(&cancel)),
+                columns: terminal.columns(),
+            }
+        });
+        let input = io::stdin().lock();
+        let output: Box<dyn Write> = if terminal.json {
+            Box::new(io::sink())
+        } else {
+            Box::new(terminal.second_err())
+        };
         let mut person = Asker::new(input, output, present, self.progress.clone());
         let clock = SystemClock::start();
         let settings = world::agent_settings(&self.settings, &self.engine, self.approve_all)?;
@@ -259,13 +302,24 @@ impl Runner {
             context.terminal.warn(&error.to_string());
         }
         if let Err(failure) = self.engine.save_prefix(&self.settings) {
-            context.terminal.warn(&failure.message);
+            let message = format!("the evaluated prefix is not kept: {}", failure.message);
+            context.terminal.warn(&message);
         }
         if !self.settings.dry_run && can_be_resumed(&report.reason) {
             let hint = format!("go on with it: snaffle task resume {id}");
             context.terminal.note(&hint);
         }
-        Ok(exit_of(&report.reason))
+        let exit = exit_of(&report.reason);
+        if context.terminal.quiet && exit != Exit::Success && report.text.is_none() {
+            context
+                .terminal
+                .warn(&format!("stopped: {}", report.reason));
+        }
+        // Ctrl-C at a question leaves the question standing.
+        if report.reason == StopReason::Asked && cancel.is_cancelled() {
+            return Ok(Exit::Cancelled);
+        }
+        Ok(exit)
     }
 
     fn trace(&self, id: &str) -> Result<Box<dyn Trace>, Failure> {
@@ -284,16 +338,15 @@ impl Runner {
     }
 }
 
-/// Shows how far the prompt is, where a person sees it.
+/// Shows how far the prompt is, where a person sees it. Nothing draws it on its own: a question
+/// must stay on the screen while it is waited for.
 fn progress(shown: bool) -> ProgressBar {
     if !shown {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("     reading {pos}/{len} tokens")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let bar = ProgressBar::no_length().with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
+    ProgressBar::no_length().with_style(style)
 }
 
 fn can_be_resumed(reason: &StopReason) -> bool {

@@ -21,7 +21,9 @@ const SHOWN: usize = 100;
 /// A journal that cannot be read; that there is none is not an error.
 pub fn list(context: &mut Context, path: &Path) -> Result<(), Failure> {
     let terminal = &mut context.terminal;
-    if !path.exists() {
+    // An empty file is what a full disk left of a journal.
+    let empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
+    if empty || !path.exists() {
         terminal.note("no task yet");
         return Ok(());
     }

@@ -2,9 +2,10 @@
 
 use super::context::Context;
 use super::error::Failure;
+use super::terminal::Terminal;
 use crate::trace::{RenderOptions, render, sanitize_line};
-use serde_json::json;
-use std::io::{self, BufReader, Write};
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// Lists the traces of a folder, oldest first.
@@ -37,14 +38,38 @@ pub fn show(context: &mut Context, folder: &Path, name: &str, full: bool) -> Res
     let mut reader = BufReader::new(fs_err::File::open(&path)?);
     let terminal = &mut context.terminal;
     if terminal.json {
-        io::copy(&mut reader, &mut terminal.out)?;
-        return Ok(());
+        return lines(reader, &path, terminal);
     }
     Ok(render(
         &mut reader,
         &mut terminal.out,
         RenderOptions { full },
     )?)
+}
+
+/// The trace's lines as they are. Those that are none (the end of a run that was killed) are left
+/// out, and said so.
+fn lines(mut reader: impl BufRead, path: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (mut events, mut left_out) = (0, 0);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        match serde_json::from_slice::<serde_json::Map<String, Value>>(&line) {
+            Ok(_) => {
+                events += 1;
+                let text = String::from_utf8_lossy(&line);
+                writeln!(terminal.out, "{}", text.trim_end())?;
+            }
+            Err(_) => left_out += 1,
+        }
+        line.clear();
+    }
+    if events == 0 && left_out > 0 {
+        return Err(Failure::input(format!("{} is no trace", path.display())));
+    }
+    if left_out > 0 {
+        terminal.warn(&format!("{left_out} lines are no events"));
+    }
+    Ok(())
 }
 
 fn find(folder: &Path, name: &str) -> Result<PathBuf, Failure> {

@@ -70,6 +70,12 @@ impl Engine {
         let mut inner = generator(name, session, format, &lexicon, &store);
         let bar = progress.clone();
         inner.on_progress(Some(Box::new(move |done, total| {
+            if done >= total {
+                return bar.finish_and_clear();
+            }
+            if bar.is_finished() {
+                bar.reset();
+            }
             bar.set_length(total as u64);
             bar.set_position(done as u64);
         })));

@@ -61,6 +61,19 @@ impl Failure {
         self
     }
 
+    /// For machines.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "error": {
+                "code": self.exit.code(),
+                "kind": self.exit.name(),
+                "message": self.message,
+                "detail": self.detail,
+                "hints": self.hints,
+            }
+        })
+    }
+
     /// Something that a person gave to work on and that is wrong or missing.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(Exit::Input, message)
@@ -73,6 +86,10 @@ impl From<io::Error> for Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => {
                 Self::new(Exit::ClosedOutput, "standard output was closed")
+            }
+            // Errors of files name the file; this one is of a stream.
+            io::ErrorKind::StorageFull if error.raw_os_error().is_some() => {
+                Self::new(Exit::Files, format!("standard output: {error}"))
             }
             io::ErrorKind::StorageFull => Self::new(Exit::Files, error.to_string())
                 .hint("make room on the disk, or set another folder with --state-dir"),
@@ -194,6 +211,8 @@ impl From<AgentError> for Failure {
             AgentError::Generate(error) => error.into(),
             AgentError::Undecided { .. } => Self::new(Exit::Unfinished, error.to_string())
                 .hint("`snaffle task resume` on a terminal asks you"),
+            AgentError::Storage(_) => Self::new(Exit::Files, error.to_string())
+                .hint("make room, or make it writable; `snaffle task resume` goes on"),
             AgentError::Turn(_) | AgentError::World(_) | AgentError::EmptyRequest => {
                 Self::input(error.to_string())
             }
@@ -204,10 +223,13 @@ impl From<AgentError> for Failure {
 impl From<HouseError> for Failure {
     fn from(error: HouseError) -> Self {
         match &error {
-            HouseError::Lock { .. } => Self::new(Exit::Busy, error.to_string()),
-            HouseError::Save { .. } | HouseError::Unsynced { .. } => {
+            HouseError::Held { .. } => Self::new(Exit::Busy, error.to_string())
+                .hint("wait for it, or end it; --dry-run looks only"),
+            HouseError::Lock { .. } | HouseError::Save { .. } => {
                 Self::new(Exit::Files, error.to_string())
+                    .hint("the house cannot be changed here; --dry-run looks only")
             }
+            HouseError::Unsynced { .. } => Self::new(Exit::Files, error.to_string()),
             HouseError::Read(_)
             | HouseError::TooLarge { .. }
             | HouseError::Invalid { .. }
@@ -227,13 +249,17 @@ macro_rules! input_errors {
     };
 }
 
-input_errors!(
-    CommandError,
-    RegisterError,
-    WeatherError,
-    FilesError,
-    ToolError
-);
+input_errors!(CommandError, RegisterError, WeatherError, FilesError);
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        if error.storage {
+            Self::new(Exit::Files, error.message)
+        } else {
+            Self::input(error.message)
+        }
+    }
+}
 
 impl From<ManifestError> for Failure {
     fn from(error: ManifestError) -> Self {
@@ -268,13 +294,13 @@ impl From<VerifyError> for Failure {
 
 impl From<PullError> for Failure {
     fn from(error: PullError) -> Self {
-        let exit = match &error {
-            PullError::Cancelled => Exit::Cancelled,
-            PullError::Busy { .. } => Exit::Busy,
-            PullError::File { .. } => Exit::Files,
-            _ => Exit::Model,
-        };
-        Self::new(exit, error.to_string())
+        match &error {
+            PullError::Cancelled => Self::new(Exit::Cancelled, "what was fetched is kept")
+                .hint("pulling again goes on from there"),
+            PullError::Busy { .. } => Self::new(Exit::Busy, error.to_string()),
+            PullError::File { .. } => Self::new(Exit::Files, error.to_string()),
+            _ => Self::new(Exit::Model, error.to_string()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use super::error::Failure;
 use super::exit::Exit;
 use crate::model::Cancel;
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Listens for Ctrl-C and for a polite request to terminate.
@@ -52,5 +53,9 @@ impl Interrupts {
     reason = "whatever the program does, it is to end now"
 )]
 fn leave() {
+    // The terminal shows `^C` in the middle of a line.
+    if io::stderr().is_terminal() {
+        _ = writeln!(io::stderr());
+    }
     std::process::exit(i32::from(Exit::Cancelled.code()))
 }

@@ -28,6 +28,7 @@ pub mod suggest;
 mod terminal;
 mod view;
 mod world;
+mod wrap;
 
 use args::{Args, Command, Task, Trace};
 use clap::{CommandFactory, FromArgMatches};
@@ -56,12 +57,14 @@ pub fn explain_settings() -> String {
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let json = arguments.iter().any(|argument| argument == "--json");
     let parsed = command()
         .try_get_matches_from(arguments)
         .and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, json),
     };
     let mut terminal = Terminal::new(&args.global);
     let surroundings = match Surroundings::of_process() {
@@ -95,7 +98,18 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 /// Help and version go to standard output and are no error; the rest is wrong usage.
-fn usage(error: &clap::Error) -> Exit {
+fn usage(error: &clap::Error, json: bool) -> Exit {
+    if json && error.use_stderr() {
+        let text = error.to_string();
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let first = first.strip_prefix("error: ").unwrap_or(first);
+        let mut failure = Failure::new(Exit::Usage, first);
+        if !rest.trim().is_empty() {
+            failure = failure.detail(rest.trim());
+        }
+        _ = writeln!(std::io::stderr(), "{}", failure.to_json());
+        return failure.exit;
+    }
     match error.print() {
         Ok(()) if error.use_stderr() => Exit::Usage,
         Ok(()) => Exit::Success,
@@ -109,7 +123,13 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut self::command(), "snaffle", &mut script);
-            context.terminal.out.write_all(&script)?;
+            if context.terminal.json {
+                let script = String::from_utf8_lossy(&script);
+                let value = serde_json::json!({ "shell": shell.to_string(), "script": script });
+                context.terminal.write_json(&value)?;
+            } else {
+                context.terminal.out.write_all(&script)?;
+            }
         }
         Command::Grammar(command) => command_grammar::run(context, command)?,
         Command::Task(Task::List { settings }) => {

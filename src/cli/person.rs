@@ -2,32 +2,45 @@
 
 use super::style::{FAINT, NAME, WARN, paint};
 use super::view::call_line;
+use super::wrap::{Layout, wrap};
 use crate::agent::Person;
 use crate::call::{Call, ToolSpec};
 use crate::task::{Pending, Settlement};
 use indicatif::ProgressBar;
 use std::io::{BufRead, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of a question beside the call that it is about: margin, mark, `allow?`, an answer.
+const ASKING: usize = 7 + 15 + 4;
+
+/// Somebody who is there to be asked.
+pub struct Present {
+    /// Waits until something can be read; `false` where the run was cancelled meanwhile.
+    pub wait: Box<dyn FnMut() -> bool>,
+    /// Columns of their terminal, where known.
+    pub columns: Option<usize>,
+}
 
 /// Asks on one stream and reads the answer from another.
 pub struct Asker<R, W> {
     input: R,
     output: W,
-    /// Whether anybody is there.
-    present: bool,
+    present: Option<Present>,
     progress: ProgressBar,
 }
 
 impl<R, W> std::fmt::Debug for Asker<R, W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asker")
-            .field("present", &self.present)
+            .field("present", &self.present.is_some())
             .finish_non_exhaustive()
     }
 }
 
 impl<R: BufRead, W: Write> Asker<R, W> {
-    /// Asks on `output` where somebody is `present`; `progress` is cleared first.
-    pub fn new(input: R, output: W, present: bool, progress: ProgressBar) -> Self {
+    /// Asks on `output` where somebody is `present`, who may cancel instead; `progress` is cleared
+    /// first.
+    pub fn new(input: R, output: W, present: Option<Present>, progress: ProgressBar) -> Self {
         Self {
             input,
             output,
@@ -36,13 +49,15 @@ impl<R: BufRead, W: Write> Asker<R, W> {
         }
     }
 
-    /// One trimmed line; `None` at the end of the input or where a stream fails.
+    /// One trimmed line; `None` at the end of the input, where the run is cancelled, or where a
+    /// stream fails.
     fn ask(&mut self, question: &str) -> Option<String> {
-        self.progress.reset();
+        self.progress.finish_and_clear();
         write!(self.output, "{question} ").ok()?;
         self.output.flush().ok()?;
         let mut line = String::new();
-        if self.input.read_line(&mut line).ok()? == 0 {
+        let present = self.present.as_mut()?;
+        if !(present.wait)() || self.input.read_line(&mut line).ok()? == 0 {
             _ = writeln!(self.output);
             return None;
         }
@@ -52,42 +67,52 @@ impl<R: BufRead, W: Write> Asker<R, W> {
 
 impl<R: BufRead, W: Write> Person for Asker<R, W> {
     fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
-        let line = call_line(call);
-        if !self.present {
+        let Some(present) = &self.present else {
             let hint = format!(
                 "nobody is there to ask: --yes approves everything, --policy {}=allow this tool",
                 spec.name
             );
             _ = writeln!(self.output, "     {} {hint}", paint(NAME, "hint:"));
             return false;
-        }
-        let question = format!("     {} {line}  allow? [y/N]", paint(WARN, "?"));
+        };
+        let line = call_line(call, present.columns);
+        let mark = paint(WARN, "?");
+        let plain = call_line(call, None);
+        let wide = anstream::adapter::strip_str(&plain).to_string().width() + ASKING;
+        let question = if present.columns.is_some_and(|columns| wide > columns) {
+            format!("     {mark} {line}\n       allow? [y/N]")
+        } else {
+            format!("     {mark} {line}  allow? [y/N]")
+        };
         let answer = self.ask(&question).unwrap_or_default();
         is_yes(&answer)
     }
 
     fn reply(&mut self, _question: &str) -> Option<String> {
-        if !self.present {
-            return None;
-        }
+        self.present.as_ref()?;
         let prompt = format!("     {}", paint(NAME, "›"));
         self.ask(&prompt).filter(|reply| !reply.is_empty())
     }
 
     fn settle(&mut self, pending: &Pending) -> Option<Settlement> {
-        if !self.present {
-            return None;
-        }
-        let line = call_line(&pending.call);
-        _ = writeln!(
-            self.output,
-            "     {line}\n     {}",
-            paint(FAINT, "this call was interrupted; it may have taken effect")
+        let columns = self.present.as_ref()?.columns;
+        let laid = |text: &str, taken| {
+            let margin = "     ";
+            let layout = Layout {
+                columns,
+                taken,
+                margin,
+            };
+            wrap(text, layout)
+        };
+        let line = call_line(&pending.call, columns);
+        let words = laid("this call was interrupted; it may have taken effect", 5);
+        _ = writeln!(self.output, "     {line}\n     {}", paint(FAINT, words));
+        let words = laid(
+            "did it? [y: yes, n: no, r: call it again, else: leave it]",
+            7,
         );
-        let question = format!(
-            "     {} did it? [y: yes, n: no, r: call it again, else: leave it]",
-            paint(WARN, "?")
-        );
+        let question = format!("     {} {words}", paint(WARN, "?"));
         match self.ask(&question)?.as_str() {
             "r" | "R" => Some(Settlement::Repeat),
             "n" | "N" | "no" => Some(Settlement::DidNotHappen),
@@ -121,6 +146,10 @@ mod tests {
     }
 
     fn asker(input: &'static str, present: bool) -> Asker<&'static [u8], Vec<u8>> {
+        let present = present.then(|| Present {
+            wait: Box::new(|| true),
+            columns: None,
+        });
         Asker::new(input.as_bytes(), Vec::new(), present, ProgressBar::hidden())
     }
 
@@ -139,6 +168,19 @@ mod tests {
             let answer = asker(input, present).approve(&call, &spec());
             assert_eq!(answer, granted, "{input:?} {present}");
         }
+    }
+
+    #[test]
+    fn who_cancels_says_no_without_a_line() {
+        let call = Call::new("unlock", [("device", "front door")]);
+        let mut asker = asker("y\n", true);
+        asker.present = Some(Present {
+            wait: Box::new(|| false),
+            columns: None,
+        });
+        assert!(!asker.approve(&call, &spec()));
+        assert_eq!(asker.reply("Which?"), None);
+        assert_eq!(asker.input, b"y\n", "nothing was read");
     }
 
     #[test]

@@ -62,8 +62,6 @@ pub struct Settings {
     pub max_examples: Option<usize>,
     /// `none`, `names` or `full`; `None`: what suits the model.
     pub tools_in_prompt: Option<String>,
-    /// Folder of everything that is kept.
-    pub state_dir: PathBuf,
     /// The journal.
     pub journal: PathBuf,
     /// The traces' folder.
@@ -148,7 +146,6 @@ impl Settings {
             keep_prompts: read.required("keep_prompts")?,
             prefix_cache: keep_prefix.then(|| prefix_cache.unwrap_or_else(|| in_state("prefix"))),
             mask_store: read.required("mask_store")?,
-            state_dir: state.clone(),
         })
     }
 }

@@ -4,8 +4,10 @@ use super::args::{Color, Global};
 use super::error::Failure;
 use super::exit::Exit;
 use super::style::{BAD, NAME, WARN, paint};
+use crate::model::Cancel;
 use crate::trace::{sanitize, sanitize_line};
 use anstream::{AutoStream, ColorChoice};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 
 /// Where a command writes.
@@ -62,9 +64,16 @@ impl Terminal {
         !self.quiet && !self.json && io::stderr().is_terminal()
     }
 
-    /// Whether somebody can be asked: input and standard error are a terminal.
+    /// Whether somebody can be asked: input and standard error are a terminal, and no machine
+    /// reads along.
     pub fn can_ask(&self) -> bool {
-        io::stdin().is_terminal() && io::stderr().is_terminal()
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Columns of the terminal that standard output is; `None` where it is none.
+    pub fn columns(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(usize::from(size.ws_col))
     }
 
     /// Writes a value as JSON, one line.
@@ -75,9 +84,9 @@ impl Terminal {
         writeln!(self.out, "{value}")
     }
 
-    /// A line for the person, on standard error; left out where they want quiet.
+    /// A line for the person, on standard error; left out where they want quiet or JSON.
     pub fn note(&mut self, text: &str) {
-        if !self.quiet {
+        if !self.quiet && !self.json {
             // Nobody can be told that standard error is gone.
             _ = writeln!(self.err, "{}", sanitize(text));
         }
@@ -85,6 +94,10 @@ impl Terminal {
 
     /// A warning on standard error.
     pub fn warn(&mut self, text: &str) {
+        if self.json {
+            _ = writeln!(self.err, "{}", serde_json::json!({ "warning": text }));
+            return;
+        }
         let word = paint(WARN, "warning:");
         _ = writeln!(self.err, "{word} {}", sanitize_line(text));
     }
@@ -92,16 +105,7 @@ impl Terminal {
     /// Tells of a failure on standard error: one line, and its hints.
     pub fn fail(&mut self, failure: &Failure) {
         if self.json {
-            let value = serde_json::json!({
-                "error": {
-                    "code": failure.exit.code(),
-                    "kind": failure.exit.name(),
-                    "message": failure.message,
-                    "detail": failure.detail,
-                    "hints": failure.hints,
-                }
-            });
-            _ = writeln!(self.err, "{value}");
+            _ = writeln!(self.err, "{}", failure.to_json());
             return;
         }
         let word = if failure.exit == Exit::Cancelled {
@@ -120,6 +124,26 @@ impl Terminal {
                 paint(NAME, "hint:"),
                 sanitize_line(hint)
             );
+        }
+    }
+}
+
+/// Waits until a line of standard input can be read; `false` where `cancel` was set meanwhile.
+pub fn input_or(cancel: &Cancel) -> bool {
+    const TICK: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    loop {
+        if cancel.is_cancelled() {
+            return false;
+        }
+        let input = rustix::stdio::stdin();
+        let mut waiting = [PollFd::from_borrowed_fd(input, PollFlags::IN)];
+        match poll(&mut waiting, Some(&TICK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            // What cannot be waited for is read at once.
+            Ok(_) | Err(_) => return true,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Whatever comes from a model, a tool or a file is sanitised here.
 
 use super::style::{BAD, FAINT, GOOD, NAME, STRONG, WARN, paint};
+use super::wrap::{Layout, items, wrap};
 use crate::agent::{Event, Figures, Observer, StopReason};
 use crate::call::Call;
 use crate::call::json::spaced;
@@ -33,8 +34,12 @@ pub struct View<W: Write> {
     style: Style,
     cancel: Cancel,
     progress: ProgressBar,
+    /// Columns of the terminal; `None` where it is none.
+    columns: Option<usize>,
     /// The turn whose number has not been shown yet.
     turn: Option<usize>,
+    /// Whether anything was shown of the turns.
+    busy: bool,
     announced: bool,
     failure: Option<io::Error>,
 }
@@ -48,15 +53,23 @@ impl<W: Write> std::fmt::Debug for View<W> {
 }
 
 impl<W: Write> View<W> {
-    /// Writes to `out`. Where that fails, `cancel` ends the run; `progress` is cleared before
-    /// anything is written.
-    pub fn new(out: W, style: Style, cancel: Cancel, progress: ProgressBar) -> Self {
+    /// Writes to `out`, a terminal of so many columns or none. Where that fails, `cancel` ends the
+    /// run; `progress` is cleared before anything is written.
+    pub fn new(
+        out: W,
+        style: Style,
+        cancel: Cancel,
+        progress: ProgressBar,
+        columns: Option<usize>,
+    ) -> Self {
         Self {
             out,
             style,
             cancel,
             progress,
+            columns,
             turn: None,
+            busy: false,
             announced: false,
             failure: None,
         }
@@ -100,6 +113,7 @@ impl<W: Write> View<W> {
 
     /// The margin of a line: the turn's number on its first one.
     fn margin(&mut self) -> String {
+        self.busy = true;
         match self.turn.take() {
             Some(turn) => paint(FAINT, format!("{turn:>3}  ")),
             None => "     ".to_owned(),
@@ -113,7 +127,7 @@ impl<W: Write> View<W> {
                 request,
                 resumed,
             } => {
-                let request = paint(STRONG, indented(request, "  "));
+                let request = paint(STRONG, self.laid(request, 2, "  "));
                 let note = if *resumed {
                     paint(FAINT, format!("  (task {task}, resumed)"))
                 } else {
@@ -133,13 +147,15 @@ impl<W: Write> View<W> {
                     String::new()
                 };
                 let margin = self.margin();
-                writeln!(self.out, "{margin}{}{note}", call_line(call))
+                let line = call_line(call, self.columns);
+                writeln!(self.out, "{margin}{line}{note}")
             }
             Event::Approval { granted: true, .. } => Ok(()),
             Event::Approval { call, .. } => {
                 let margin = self.margin();
                 let word = paint(WARN, "not approved");
-                writeln!(self.out, "{margin}{}  {word}", call_line(call))
+                let line = call_line(call, self.columns);
+                writeln!(self.out, "{margin}{line}  {word}")
             }
             Event::CallFinished { outcome, .. } => self.outcome(outcome),
             Event::Failure { kind, hint } => {
@@ -150,21 +166,25 @@ impl<W: Write> View<W> {
                     self.out,
                     "     {} {}",
                     paint(NAME, "hint:"),
-                    indented(hint, "           ")
+                    self.laid(hint, 11, "           ")
                 )
             }
             Event::Question { text } => {
                 let margin = self.margin();
                 let mark = paint(WARN, "?");
-                writeln!(self.out, "{margin}{mark} {}", indented(text, "       "))
+                let text = self.laid(text, 7, "       ");
+                writeln!(self.out, "{margin}{mark} {text}")
             }
             Event::Answer { text, flag } => {
                 self.turn = None;
-                writeln!(self.out, "\n  {}", indented(text, "  "))?;
+                let text = self.laid(text, 2, "  ");
+                let space = if self.busy { "\n" } else { "" };
+                writeln!(self.out, "{space}  {text}")?;
                 match flag {
                     Some(flag) => {
                         let word = paint(BAD, "not to be believed:");
-                        writeln!(self.out, "  {word} {}", sanitize_line(flag))
+                        let flag = self.laid(&sanitize_line(flag), 22, "  ");
+                        writeln!(self.out, "  {word} {flag}")
                     }
                     None => Ok(()),
                 }
@@ -173,13 +193,25 @@ impl<W: Write> View<W> {
         }
     }
 
+    /// A text that may have several lines, those after the first behind `margin`.
+    fn laid(&self, text: &str, taken: usize, margin: &str) -> String {
+        let layout = Layout {
+            columns: self.columns,
+            taken,
+            margin,
+        };
+        wrap(&sanitize(text.trim()), layout)
+    }
+
     fn outcome(&mut self, outcome: &Outcome) -> io::Result<()> {
         if outcome.changes.is_empty() {
             let text = shortened(&result_text(&outcome.result));
-            return writeln!(self.out, "     {}", indented(&text, "     "));
+            let text = self.laid(&text, 5, "     ");
+            return writeln!(self.out, "     {text}");
         }
         for change in &outcome.changes {
             let change = shortened(&sanitize_line(change));
+            let change = self.laid(&change, 5, "       ");
             writeln!(self.out, "     {}", paint(GOOD, change))?;
         }
         Ok(())
@@ -199,7 +231,8 @@ impl<W: Write> View<W> {
                 writeln!(self.out, "\n  {} {reason}", paint(WARN, "stopped:"))?;
             }
         }
-        writeln!(self.out, "\n{}", paint(FAINT, figures_line(figures)))?;
+        let line = items(&figures_line(figures), self.columns);
+        writeln!(self.out, "\n{}", paint(FAINT, line))?;
         if let Some(trace) = &figures.trace {
             let trace = format!("trace {}", trace.display());
             writeln!(self.out, "{}", paint(FAINT, sanitize_line(&trace)))?;
@@ -216,7 +249,9 @@ impl<W: Write> View<W> {
                 text,
                 flag: Some(flag),
             } => writeln!(self.out, "{} ({})", sanitize(text), sanitize_line(flag)),
-            Event::CallStarted { call, dry: true } => writeln!(self.out, "{}", call_line(call)),
+            Event::CallStarted { call, dry: true } => {
+                writeln!(self.out, "{}", call_line(call, None))
+            }
             _ => Ok(()),
         }
     }
@@ -229,7 +264,7 @@ impl<W: Write> Observer for View<W> {
             return;
         }
         if !matches!(event, Event::Prefill { .. }) {
-            self.progress.reset();
+            self.progress.finish_and_clear();
         }
         let written = match self.style {
             Style::Session => self.session(event),
@@ -247,19 +282,24 @@ impl<W: Write> Observer for View<W> {
     }
 }
 
-/// `turn_on  device: kitchen light`
-pub fn call_line(call: &Call) -> String {
+/// `turn_on  device: kitchen light`, behind a margin of five columns.
+pub fn call_line(call: &Call, columns: Option<usize>) -> String {
     let arguments: Vec<String> = call
         .arguments
         .iter()
         .map(|(name, value)| format!("{}: {}", sanitize_line(name), value_text(value)))
         .collect();
-    let name = paint(NAME, sanitize_line(&call.tool));
+    let name = sanitize_line(&call.tool);
     if arguments.is_empty() {
-        name
-    } else {
-        format!("{name}  {}", shortened(&arguments.join(", ")))
+        return paint(NAME, name);
     }
+    let layout = Layout {
+        columns,
+        taken: 5 + name.chars().count() + 2,
+        margin: "       ",
+    };
+    let arguments = wrap(&shortened(&arguments.join(", ")), layout);
+    format!("{}  {arguments}", paint(NAME, name))
 }
 
 fn value_text(value: &Value) -> String {
@@ -277,11 +317,6 @@ fn result_text(result: &Value) -> String {
     }
 }
 
-/// Several lines under one another.
-fn indented(text: &str, margin: &str) -> String {
-    sanitize(text.trim()).replace('\n', &format!("\n{margin}"))
-}
-
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -289,18 +324,21 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// `2 turns · 1.3 s · prompt: 412 tokens evaluated, 380 reused · written: 20 forced, 4 chosen`
-fn figures_line(figures: &Figures) -> String {
+/// `2 turns`, `1.3 s`, `prompt: 412 tokens evaluated, 380 reused`, `written: 20 forced, 4 chosen`
+fn figures_line(figures: &Figures) -> [String; 4] {
     let turns = if figures.turns == 1 { "turn" } else { "turns" };
-    format!(
-        "{} {turns} · {:.1} s · prompt: {} tokens evaluated, {} reused · written: {} forced, {} chosen",
-        figures.turns,
-        figures.elapsed.as_secs_f64(),
-        figures.prompt_evaluated,
-        figures.prompt_reused,
-        figures.forced,
-        figures.chosen,
-    )
+    [
+        format!("{} {turns}", figures.turns),
+        format!("{:.1} s", figures.elapsed.as_secs_f64()),
+        format!(
+            "prompt: {} tokens evaluated, {} reused",
+            figures.prompt_evaluated, figures.prompt_reused
+        ),
+        format!(
+            "written: {} forced, {} chosen",
+            figures.forced, figures.chosen
+        ),
+    ]
 }
 
 /// An event for machines; progress is not one.
@@ -394,8 +432,13 @@ mod tests {
     }
 
     fn shown(style: Style, events: &[Event]) -> String {
+        shown_in(None, style, events)
+    }
+
+    fn shown_in(columns: Option<usize>, style: Style, events: &[Event]) -> String {
         let out = anstream::StripStream::new(Vec::new());
-        let mut view = View::new(out, style, Cancel::default(), ProgressBar::hidden());
+        let bar = ProgressBar::hidden();
+        let mut view = View::new(out, style, Cancel::default(), bar, columns);
         for event in events {
             view.event(event);
         }
@@ -420,6 +463,37 @@ mod tests {
             shown(Style::Quiet, &session()),
             "The kitchen light is on.\n"
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_between_words() {
+        let mut events = session();
+        events[0] = Event::RunStarted {
+            task: "1".into(),
+            request: "включи свет на кухне, и 打开客厅的灯 💡 too, please".into(),
+            resumed: false,
+        };
+        events[5] = Event::Answer {
+            text: "The kitchen light is on, and so is the one in the living room.".into(),
+            flag: Some("no call had an effect".into()),
+        };
+        insta::assert_snapshot!(shown_in(Some(40), Style::Session, &events), @r"
+        › включи свет на кухне, и 打开客厅的灯
+          💡 too, please
+
+          1  turn_on  device: kitchen light
+             kitchen light: on false → true
+
+          The kitchen light is on, and so is the
+          one in the living room.
+          not to be believed: no call had an
+          effect
+
+        2 turns · 1.3 s
+        prompt: 412 tokens evaluated, 380 reused
+        written: 20 forced, 4 chosen
+        trace t/1.jsonl
+        ");
     }
 
     #[test]
@@ -501,7 +575,8 @@ mod tests {
             }
         }
         let cancel = Cancel::default();
-        let mut view = View::new(Full, Style::Session, cancel.clone(), ProgressBar::hidden());
+        let bar = ProgressBar::hidden();
+        let mut view = View::new(Full, Style::Session, cancel.clone(), bar, None);
         for event in session() {
             view.event(&event);
         }

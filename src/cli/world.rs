@@ -1,5 +1,4 @@
-//! What the model can act on: the tools that the settings name, and the lock that keeps two runs
-//! from acting on one house at once.
+//! What the model can act on: the tools that the settings name.
 
 use super::engine::Engine;
 use super::error::Failure;
@@ -15,9 +14,6 @@ use crate::task::Definition;
 use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
 use crate::tool::{Registry, Tool, command, home};
-use siphasher::sip::SipHasher13;
-use std::fs::{File, TryLockError};
-use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,14 +23,19 @@ const TOOLS_CONFUSE_BELOW: u64 = 600_000_000;
 /// Who mail is from.
 const SENDER: &str = "snaffle@localhost";
 
-/// All tools that the settings name.
+/// All tools that the settings name. The house is held as long as they live, so that no other run
+/// acts on it, except in a dry run, which changes nothing.
 ///
 /// # Errors
-/// A house, tool or data file that is wrong.
+/// A house, tool or data file that is wrong; a house that another run holds.
 pub fn registry(settings: &Settings) -> Result<Registry, Failure> {
     let mut registry = Registry::new();
     if let Some(path) = &settings.house {
-        registry.register_all(home_tools(path)?)?;
+        let house = Arc::new(HouseFile::open(path)?);
+        if !settings.dry_run {
+            house.hold()?;
+        }
+        registry.register_all(home::tools(&house))?;
     }
     if settings.assistant {
         registry.register_all(assistant_tools(settings)?)?;
@@ -64,7 +65,11 @@ fn assistant_tools(settings: &Settings) -> Result<Vec<Box<dyn Tool>>, Failure> {
     }
     if let Some(folder) = &settings.outbox {
         let clock = Box::new(jiff::Timestamp::now);
-        tools.push(Box::new(SendEmail::new(folder, SENDER, clock)?));
+        let mail = SendEmail::new(folder, SENDER, clock)?;
+        if !settings.dry_run {
+            mail.try_outbox()?;
+        }
+        tools.push(Box::new(mail));
     }
     if let Some(folder) = &settings.workspace {
         tools.push(Box::new(GetFileSize::new(folder)?));
@@ -170,62 +175,4 @@ pub fn definition(
         }
     }
     Ok(definition)
-}
-
-/// Held while a run acts on a house; the house's own lock only holds for one change.
-#[derive(Debug)]
-pub struct HouseLock {
-    _file: File,
-}
-
-impl HouseLock {
-    /// Takes the lock of `house` among the runs that share the folder `state`.
-    ///
-    /// # Errors
-    /// [`Exit::Busy`] where another run has it.
-    pub fn take(house: &Path, state: &Path) -> Result<Self, Failure> {
-        let folder = state.join("locks");
-        fs_err::create_dir_all(&folder)?;
-        let real = fs_err::canonicalize(house)?;
-        let mut hasher = SipHasher13::new();
-        real.hash(&mut hasher);
-        let path = folder.join(format!("{:016x}.lock", hasher.finish()));
-        let file = fs_err::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)?
-            .into_parts()
-            .0;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("another run is acting on the house {}", house.display());
-                Err(Failure::new(Exit::Busy, message).hint("wait for it, or end it"))
-            }
-            Err(TryLockError::Error(error)) => Err(error.into()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_house_is_held_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-        for house in [&one, &two] {
-            fs_err::write(house, "").unwrap();
-        }
-        let held = HouseLock::take(&one, folder.path()).unwrap();
-        assert_eq!(
-            HouseLock::take(&one, folder.path()).unwrap_err().exit,
-            Exit::Busy
-        );
-        HouseLock::take(&two, folder.path()).unwrap();
-        drop(held);
-        HouseLock::take(&one, folder.path()).unwrap();
-    }
 }

@@ -37,16 +37,20 @@ pub fn write(path: &Path, fingerprint: u128, tokens: &[TokenId], memory: &[u8]) 
     for token in tokens {
         spelled.extend_from_slice(&token.to_le_bytes());
     }
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let inside = |error: io::Error| {
+        let reason = error.kind();
+        io::Error::new(reason, format!("{}: {reason}", path.display()))
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(inside)?;
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(MAGIC);
     header.extend_from_slice(&fingerprint.to_le_bytes());
     header.extend_from_slice(&(tokens.len() as u64).to_le_bytes());
     header.extend_from_slice(&(memory.len() as u64).to_le_bytes());
     header.extend_from_slice(&checksum(&spelled, memory).to_le_bytes());
-    file.write_all(&header)?;
-    file.write_all(&spelled)?;
-    file.write_all(memory)?;
+    for part in [&header[..], &spelled, memory] {
+        file.write_all(part).map_err(inside)?;
+    }
     file.persist(path).map_err(|failed| {
         let reason = failed.error;
         io::Error::new(reason.kind(), format!("{}: {reason}", path.display()))

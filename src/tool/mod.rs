@@ -29,6 +29,9 @@ pub struct ToolError {
     pub message: String,
     /// Whether the effect may have happened all the same (a program that was killed).
     pub effect_unknown: bool,
+    /// Whether what the tool acts on cannot be written (a full disk, a read-only folder). No other
+    /// call mends that: the run ends.
+    pub storage: bool,
 }
 
 impl ToolError {
@@ -37,14 +40,23 @@ impl ToolError {
         Self {
             message: message.into(),
             effect_unknown: false,
+            storage: false,
         }
     }
 
     /// The tool failed, and may have changed something all the same.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
             effect_unknown: true,
+            ..Self::new(message)
+        }
+    }
+
+    /// What the tool acts on cannot be written, and nothing was changed.
+    pub fn storage(message: impl Into<String>) -> Self {
+        Self {
+            storage: true,
+            ..Self::new(message)
         }
     }
 

@@ -1,6 +1,50 @@
 //! Text from programs and files, made fit to be shown and passed on: bounded, on few lines,
 //! without control characters or anything that reverses the direction of writing.
 
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes of the largest file that is read whole.
+pub const LARGEST_FILE: u64 = 4 << 20;
+
+/// The text of a file, which may be no longer than [`LARGEST_FILE`]: a device or a mistake must
+/// not fill the memory.
+///
+/// # Errors
+/// With the path: a file that cannot be read, is too long, or is not UTF-8.
+pub fn read_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs_err::File::open(path)?
+        .take(LARGEST_FILE + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST_FILE {
+        let message = format!("{}: has more than {LARGEST_FILE} bytes", path.display());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
+}
+
+/// The system's own error inside of one that names a temporary file, which nobody knows.
+pub fn plain(error: io::Error) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(current) = cause {
+        let code = current
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error);
+        if let Some(code) = code {
+            return io::Error::from_raw_os_error(code);
+        }
+        cause = match current
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(inner) => Some(inner),
+            None => current.source(),
+        };
+    }
+    error
+}
+
 /// `text` without control characters (line feeds and tabs stay) and direction overrides, cut to
 /// `limit` characters.
 pub fn sanitised(text: &str, limit: usize) -> String {

@@ -136,7 +136,7 @@ impl JsonLines {
             source,
         };
         let folder = &settings.folder;
-        fs_err::create_dir_all(folder).map_err(|error| fail(folder, error))?;
+        std::fs::create_dir_all(folder).map_err(|error| fail(folder, error))?;
         let earlier = Retention {
             files: settings.retention.files.saturating_sub(1),
             ..settings.retention
@@ -144,11 +144,16 @@ impl JsonLines {
         prune(folder, earlier).map_err(|error| fail(folder, error))?;
         let time = clock().strftime("%Y%m%dT%H%M%SZ");
         let path = folder.join(format!("{time}-{trace_id}.jsonl"));
-        let file = File::options()
+        let mut file = File::options()
             .append(true)
             .create_new(true)
             .open(&path)
             .map_err(|error| fail(&path, error))?;
+        // A full disk takes a new file, but not a byte in it.
+        if let Err(error) = file.write_all(b"\n").and_then(|()| file.set_len(0)) {
+            _ = fs_err::remove_file(&path);
+            return Err(fail(&path, error));
+        }
         Ok(Self {
             path,
             grammars: folder.join("grammars"),

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses another part of this")]
 #![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
+pub mod place;
+
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

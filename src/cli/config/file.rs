@@ -3,6 +3,7 @@
 use super::ConfigError;
 use super::registry::{self, SETTINGS};
 use crate::cli::suggest::nearest;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::Value;
 use toml_edit::Document;
@@ -27,16 +28,18 @@ pub fn nearest_ancestor(folder: &Path) -> Option<PathBuf> {
 /// A file that cannot be read, is no TOML, or has a key or a value that no setting has.
 pub fn read(path: &Path) -> Result<Vec<(&'static str, Value, usize)>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { source };
-    let length = fs_err::metadata(path).map_err(unreadable)?.len();
-    if length > MAX_BYTES {
+    let mut text = String::new();
+    fs_err::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+        .map_err(unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(ConfigError::InFile {
             path: path.to_owned(),
             line: 1,
-            message: format!("has {length} bytes, more than the {MAX_BYTES} of a settings file"),
+            message: format!("has more than the {MAX_BYTES} bytes of a settings file"),
             suggestion: None,
         });
     }
-    let text = fs_err::read_to_string(path).map_err(unreadable)?;
     parse(path, &text)
 }
 

@@ -64,6 +64,11 @@ impl Partial {
         })
     }
 
+    /// The name that the file gets when it is whole.
+    pub(super) fn model_file(&self) -> &str {
+        &self.entry.file
+    }
+
     /// Bytes that are there.
     pub(super) fn written(&self) -> u64 {
         self.written

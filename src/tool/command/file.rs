@@ -4,6 +4,7 @@
 use super::process::Program;
 use crate::call::arguments::ArgumentSchema;
 use crate::call::{Effect, ToolSpec};
+use crate::tool::text::read_file;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -58,7 +59,7 @@ pub enum CommandError {
 /// # Errors
 /// [`CommandError`]: also for a schema that is none and for a program that is not there.
 pub fn load(path: &Path) -> Result<Vec<Declaration>, CommandError> {
-    let text = fs_err::read_to_string(path)?;
+    let text = read_file(path)?;
     let folder = fs_err::canonicalize(path)?;
     let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
     let reader = Reader {

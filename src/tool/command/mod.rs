@@ -65,9 +65,13 @@ impl Tool for CommandTool {
             .declaration
             .program
             .run(arguments.as_bytes())
-            .map_err(|error| ToolError {
-                effect_unknown: error.effect_unknown() && spec.effect != Effect::Read,
-                message: format!("{}: {error}", spec.name),
+            .map_err(|error| {
+                let message = format!("{}: {error}", spec.name);
+                if error.effect_unknown() && spec.effect != Effect::Read {
+                    ToolError::unknown(message)
+                } else {
+                    ToolError::new(message)
+                }
             })?;
         let changes = match spec.effect {
             Effect::Read => Vec::new(),

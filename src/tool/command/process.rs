@@ -51,7 +51,7 @@ pub enum ProcessError {
         source: io::Error,
     },
     /// It ran too long and was killed.
-    #[error("killed after {} seconds{}", timeout.as_secs_f64(), said(complaint))]
+    #[error("killed after {} s{}", timeout.as_secs_f64(), said(complaint))]
     Timeout {
         /// The limit.
         timeout: Duration,

@@ -123,7 +123,7 @@ fn what_hangs_is_killed_with_its_children() {
     let error = run(&mut registry, &json!({})).unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(1));
     assert!(
-        error.message.contains("killed after 0.2 seconds"),
+        error.message.contains("killed after 0.2 s"),
         "{}",
         error.message
     );

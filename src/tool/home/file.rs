@@ -94,7 +94,13 @@ pub enum HouseError {
         /// What is wrong there.
         message: String,
     },
-    /// Another run holds it, or its lock file cannot be made.
+    /// Another run acts on it.
+    #[error("another run is acting on the house {}", path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its lock file cannot be made.
     #[error("{}: cannot lock the house: {source}", path.display())]
     Lock {
         /// The lock file.

@@ -2,11 +2,13 @@
 //!
 //! Readers need no lock: a save replaces the file in one step. Writers hold an advisory lock on a
 //! file beside the house (the house itself is replaced, so a lock on it would be lost), and read
-//! again once they have it, so that two runs at once never undo each other's changes.
+//! again once they have it, so that two runs at once never undo each other's changes. A run that
+//! acts on a house [holds](HouseFile::hold) that lock from its beginning to its end.
 
 use super::file::{Device, House, HouseError, LARGEST, parse};
 use super::kind::Key;
 use crate::call::json::same_value;
+use crate::tool::text::plain;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,6 +20,8 @@ use toml_edit::{DocumentMut, Item, TableLike};
 
 /// How long a run waits for another one to finish its change.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long a run that begins waits: a single change takes milliseconds, a run much longer.
+const HOLD_WAIT: Duration = Duration::from_millis(200);
 
 /// A part of a device's state before and after.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +40,8 @@ pub struct HouseFile {
     path: PathBuf,
     lock_path: PathBuf,
     lock_wait: Duration,
+    /// The lock, where it is held for a whole run.
+    held: Mutex<Option<File>>,
     /// The last text read and what it says, so that an unchanged file is parsed once.
     last: Mutex<Option<(String, Arc<House>)>>,
 }
@@ -55,6 +61,7 @@ impl HouseFile {
             lock_path: path.with_file_name(lock_name),
             path,
             lock_wait: LOCK_WAIT,
+            held: Mutex::new(None),
             last: Mutex::new(None),
         };
         file.house()?;
@@ -66,6 +73,32 @@ impl HouseFile {
     pub fn with_lock_wait(mut self, wait: Duration) -> Self {
         self.lock_wait = wait;
         self
+    }
+
+    /// Takes the lock and keeps it as long as this value lives, so that no other run acts on this
+    /// house meanwhile, whatever folder its journal is in. Tries whether the house can be changed
+    /// at all, so that a run need not find out in its middle.
+    ///
+    /// # Errors
+    /// [`HouseError::Held`] where another run has it; [`HouseError::Lock`] and
+    /// [`HouseError::Save`] where folder or file are read-only, or the disk is full.
+    pub fn hold(&self) -> Result<(), HouseError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            *held = Some(self.lock(HOLD_WAIT)?);
+        }
+        let (text, _) = self.read()?;
+        // Dropped again without having been the house.
+        self.beside(&text)
+            .map(drop)
+            .map_err(|source| self.unsaved(source))
+    }
+
+    fn unsaved(&self, source: io::Error) -> HouseError {
+        HouseError::Save {
+            path: self.path.clone(),
+            source: plain(source),
+        }
     }
 
     /// Where it is.
@@ -91,7 +124,11 @@ impl HouseFile {
         device: &str,
         parts: impl FnOnce(&Device) -> Vec<(Key, Value)>,
     ) -> Result<(Device, Vec<Change>), HouseError> {
-        let _lock = self.lock()?;
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = match &*held {
+            Some(_) => None,
+            None => Some(self.lock(self.lock_wait)?),
+        };
         let (text, house) = self.read()?;
         let gone = || HouseError::Gone {
             device: device.to_owned(),
@@ -141,7 +178,7 @@ impl HouseFile {
     }
 
     /// The lock is released when the file is dropped.
-    fn lock(&self) -> Result<File, HouseError> {
+    fn lock(&self, wait: Duration) -> Result<File, HouseError> {
         let error = |source| HouseError::Lock {
             path: self.lock_path.clone(),
             source,
@@ -151,19 +188,23 @@ impl HouseFile {
             .truncate(false)
             .write(true)
             .open(&self.lock_path)
+            // Another user's lock file can be locked all the same.
+            .or_else(|first| match first.kind() {
+                io::ErrorKind::PermissionDenied => File::open(&self.lock_path).map_err(|_| first),
+                _ => Err(first),
+            })
             .map_err(error)?;
         let start = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if start.elapsed() < self.lock_wait => {
+                Err(TryLockError::WouldBlock) if start.elapsed() < wait => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(error(io::Error::new(
-                        io::ErrorKind::WouldBlock,
-                        "another run has held the lock for too long",
-                    )));
+                    return Err(HouseError::Held {
+                        path: self.path.clone(),
+                    });
                 }
                 Err(TryLockError::Error(source)) => return Err(error(source)),
             }
@@ -172,29 +213,38 @@ impl HouseFile {
 
     /// Writes beside the file and renames: whoever reads sees the old house or the new one.
     fn save(&self, text: &str) -> Result<(), HouseError> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
         let write = || -> io::Result<()> {
-            let permissions = std::fs::metadata(&self.path)?.permissions();
-            let mut file = tempfile::Builder::new()
-                .prefix(".house-")
-                .suffix(".tmp")
-                .tempfile_in(folder)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().set_permissions(permissions)?;
+            let file = self.beside(text)?;
             file.as_file().sync_all()?;
             file.persist(&self.path).map_err(|error| error.error)?;
             Ok(())
         };
-        write().map_err(|source| HouseError::Save {
-            path: self.path.clone(),
-            source,
-        })?;
+        write().map_err(|source| self.unsaved(source))?;
+        let folder = self.folder();
         File::open(folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|source| HouseError::Unsynced {
                 path: folder.to_owned(),
                 source,
             })
+    }
+
+    /// A temporary file beside the house with this text, which can take its place.
+    fn beside(&self, text: &str) -> io::Result<tempfile::NamedTempFile> {
+        // Replacing a file asks nobody whether it may be written.
+        let house = OpenOptions::new().write(true).open(&self.path)?;
+        let permissions = house.metadata()?.permissions();
+        let mut file = tempfile::Builder::new()
+            .prefix(".house-")
+            .suffix(".tmp")
+            .tempfile_in(self.folder())?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().set_permissions(permissions)?;
+        Ok(file)
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 }
 
@@ -319,16 +369,35 @@ mod tests {
     fn a_held_lock_is_waited_for_and_then_given_up() {
         let (_folder, file) = house();
         let file = file.with_lock_wait(Duration::from_millis(30));
-        let held = file.lock().unwrap();
+        let held = file.lock(Duration::ZERO).unwrap();
         let other = HouseFile::open(file.path()).unwrap();
         let other = other.with_lock_wait(Duration::from_millis(30));
         let error = other
             .set("灯", |_| vec![(Key::On, json!(true))])
             .unwrap_err();
-        assert!(matches!(error, HouseError::Lock { .. }), "{error}");
+        assert!(matches!(error, HouseError::Held { .. }), "{error}");
         assert_eq!(fs_err::read_to_string(file.path()).unwrap(), HOUSE);
         drop(held);
         other.set("灯", |_| vec![(Key::On, json!(true))]).unwrap();
+    }
+
+    #[test]
+    fn a_house_is_held_by_one_run_at_a_time() {
+        let (folder, file) = house();
+        file.hold().unwrap();
+        file.hold().unwrap();
+        file.set("灯", |_| vec![(Key::On, json!(true))]).unwrap();
+        // By whatever name, and although the file was replaced meanwhile.
+        let other = folder.path().join("x/../h.toml");
+        std::fs::create_dir(folder.path().join("x")).unwrap();
+        let other = HouseFile::open(other).unwrap();
+        assert!(matches!(other.hold(), Err(HouseError::Held { .. })));
+        let other = other.with_lock_wait(Duration::ZERO);
+        let refused = other.set("灯", |_| vec![(Key::On, json!(false))]);
+        assert!(matches!(refused, Err(HouseError::Held { .. })));
+        drop(file);
+        other.hold().unwrap();
+        other.set("灯", |_| vec![(Key::On, json!(false))]).unwrap();
     }
 
     #[test]

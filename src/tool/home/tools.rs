@@ -308,10 +308,15 @@ fn whole(value: &Value) -> Value {
 
 impl From<HouseError> for ToolError {
     fn from(error: HouseError) -> Self {
-        let effect_unknown = matches!(error, HouseError::Unsynced { .. });
-        Self {
-            message: error.to_string(),
-            effect_unknown,
+        let message = error.to_string();
+        match error {
+            HouseError::Unsynced { .. } => Self::unknown(message),
+            HouseError::Save { .. } | HouseError::Lock { .. } => Self::storage(message),
+            HouseError::Read(_)
+            | HouseError::TooLarge { .. }
+            | HouseError::Invalid { .. }
+            | HouseError::Held { .. }
+            | HouseError::Gone { .. } => Self::new(message),
         }
     }
 }
