@@ -1,6 +1,7 @@
 //! `snaffle bench`: figures, always beside those of chance.
 
 use super::args::{Bench as Command, BenchHome};
+use super::command_conformance;
 use super::context::Context;
 use super::engine::Engine;
 use super::error::Failure;
@@ -44,6 +45,9 @@ const BASELINE_SEED: u64 = 1;
 pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Home(args) => home(context, args),
+        Command::Maskbench(args) => command_conformance::maskbench(context, args),
+        Command::SchemaSuite(args) => command_conformance::schema_suite(context, args),
+        Command::Worker(args) => command_conformance::work(context, args),
     }
 }
 
@@ -201,7 +205,8 @@ fn fresh_house(
     Ok(registry)
 }
 
-fn bar(shown: bool, length: usize) -> ProgressBar {
+/// A bar that counts to `length`, where progress is shown.
+pub fn bar(shown: bool, length: usize) -> ProgressBar {
     if !shown {
         return ProgressBar::hidden();
     }
