@@ -332,7 +332,7 @@ pub struct Conformance {
     /// Processes at once [default: one per processor]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Seconds that a schema may take
+    /// Seconds of processor time that a schema may take
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub seconds: u64,
     /// Mebibytes that a schema may take

@@ -8,6 +8,7 @@ use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::interrupt::Interrupts;
+use super::progress::bar;
 use super::world;
 use crate::agent::{Clock, Settings as AgentSettings, SystemClock};
 use crate::bench::home::{Bench, run as run_home};
@@ -15,7 +16,7 @@ use crate::bench::report::{Report, table};
 use crate::bench::suite::{Request, read};
 use crate::model::{Cancel, Generator};
 use crate::tool::Registry;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -203,14 +204,4 @@ fn fresh_house(
         .register_all(tools)
         .map_err(|error| error.to_string())?;
     Ok(registry)
-}
-
-/// A bar that counts to `length`, where progress is shown.
-pub fn bar(shown: bool, length: usize) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{msg}  {pos}/{len}  {wide_bar:.cyan/dim}  {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(length as u64).with_style(style)
 }

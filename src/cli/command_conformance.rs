@@ -2,13 +2,13 @@
 //! process that may take only so much time and memory.
 
 use super::args::Conformance;
-use super::command_bench::bar;
 use super::context::Context;
 use super::engine::Words;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::interrupt::Interrupts;
+use super::progress::bar;
 use super::style::{FAINT, STRONG, WARN, paint};
 use super::workers::{Ended, Pool, limit_memory};
 use crate::bench::conformance::case::read_suite;
@@ -158,7 +158,8 @@ fn run(context: &mut Context, args: &Conformance, sets: Vec<DataSet>) -> Result<
     let cancel = pool.cancel.clone();
     pool.run(&pieces, &mut |at, ended| {
         bar.inc(1);
-        if !(cancel.is_cancelled() && matches!(ended, Ended::Late(_))) {
+        // Ctrl-C ends the workers too: that is no fault of their schemas.
+        if matches!(ended, Ended::Done(_)) || !cancel.is_cancelled() {
             results[at] = done(&pieces[at], ended, args);
         }
     })?;

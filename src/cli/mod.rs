@@ -23,6 +23,7 @@ pub mod flags;
 mod input;
 mod interrupt;
 mod person;
+mod progress;
 pub mod settings;
 mod style;
 pub mod suggest;

@@ -14,12 +14,14 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait until a worker is ready: it loads vocabularies.
 const START: Duration = Duration::from_secs(300);
 /// How often a waiting thread looks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(200);
+/// How much longer than its limit a piece may take by the clock, on a machine that is busy.
+pub const PATIENCE: u32 = 12;
 /// Bytes of a worker's last words that are kept.
 const LAST_WORDS: usize = 4_096;
 
@@ -30,7 +32,8 @@ pub struct Pool {
     pub arguments: Vec<OsString>,
     /// How many work at once.
     pub jobs: usize,
-    /// Longest time between two lines of an answer.
+    /// Longest time between two lines of an answer: of the processor's time where the system tells
+    /// it, so that other programs do not count, and at most [`PATIENCE`] times as long by the clock.
     pub limit: Duration,
     /// Stops the work.
     pub cancel: Cancel,
@@ -176,11 +179,13 @@ impl Pool {
         let mut replies = Vec::new();
         let written = writeln!(worker.input, "{piece}").and_then(|()| worker.input.flush());
         if written.is_ok() {
-            let mut waited = Duration::ZERO;
+            let mut asked = Instant::now();
+            let mut used = worker.processor_time();
             loop {
                 match worker.lines.recv_timeout(LOOK) {
                     Ok(line) => {
-                        waited = Duration::ZERO;
+                        asked = Instant::now();
+                        used = worker.processor_time();
                         let Ok(reply) = serde_json::from_str::<Value>(&line) else {
                             continue;
                         };
@@ -190,8 +195,15 @@ impl Pool {
                         replies.push(reply);
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        waited += LOOK;
-                        if waited >= self.limit || self.cancel.is_cancelled() {
+                        let waited = asked.elapsed();
+                        let spent = match (used, worker.processor_time()) {
+                            (Some(before), Some(now)) => now.saturating_sub(before),
+                            _ => waited,
+                        };
+                        if spent >= self.limit
+                            || waited >= self.limit * PATIENCE
+                            || self.cancel.is_cancelled()
+                        {
                             return (Ended::Late(replies), false);
                         }
                     }
@@ -209,6 +221,14 @@ impl Pool {
 }
 
 impl Worker {
+    /// The processor's time that the worker has had; it works in its main thread alone.
+    fn processor_time(&self) -> Option<Duration> {
+        let path = format!("/proc/{}/schedstat", self.child.id());
+        let text = std::fs::read_to_string(path).ok()?;
+        let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanoseconds))
+    }
+
     /// The exit status of an ended worker, and its last words.
     fn how_it_ended(&mut self) -> String {
         let status = match self.child.wait() {
