@@ -2,7 +2,10 @@
 //!
 //! A suite is run by the same agent that a person runs, over a fresh copy of its world for every
 //! request, and always beside random logits under the same grammar: what chance alone would reach.
+//! [`conformance`] needs no model: schemas, and instances that are known to be valid or invalid.
 
+pub mod conformance;
+pub mod histogram;
 pub mod home;
 pub mod interval;
 pub mod report;

@@ -13,6 +13,7 @@ pub mod relevance;
 pub mod reply;
 
 pub mod spec;
+pub mod tool_list;
 pub mod turn;
 
 pub use dialect::Dialect;
@@ -22,4 +23,5 @@ pub use moves::{Move, Moves, Narrowed};
 pub use policy::{Permission, Policy};
 pub use reply::{Call, Reply};
 pub use spec::{Domains, Effect, ToolSpec};
+pub use tool_list::{ToolListError, is_tool_list, read_tools};
 pub use turn::{TurnGrammar, TurnOptions, turn_grammar};

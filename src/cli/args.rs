@@ -2,6 +2,7 @@
 
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags};
+use crate::grammar::schema::KeyOrder;
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -175,19 +176,69 @@ pub enum Origin {
 /// `snaffle grammar`.
 #[derive(Debug, Subcommand)]
 pub enum Grammar {
-    /// Check a GBNF file
+    /// Check a GBNF file: errors, and what is probably not meant
     Check {
         /// The file; `-` reads standard input
         file: PathBuf,
     },
-    /// Compile a JSON Schema to GBNF
+    /// Compile a JSON Schema, or a list of tools, to GBNF
     Compile {
         /// The file; `-` reads standard input
         schema: PathBuf,
         /// Show what the grammar enforces and what is checked afterwards
         #[arg(long)]
         coverage: bool,
+        /// Write a form of it that llama.cpp can run, without bounds that the schema does not set
+        #[arg(long, conflicts_with = "coverage")]
+        llama_cpp: bool,
     },
+    /// Show what a grammar enforces of a JSON Schema or of a list of tools, keyword by keyword
+    Explain {
+        /// The file; `-` reads standard input
+        schema: PathBuf,
+    },
+    /// Write random texts of a grammar, a schema or a list of tools, validated where there is a
+    /// schema
+    Sample {
+        /// The file; `-` reads standard input
+        file: PathBuf,
+        /// How many
+        #[arg(short, long, value_name = "N", default_value_t = 10)]
+        number: usize,
+        /// Seed of the random numbers
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u64,
+        /// Bytes after which a text heads for its end
+        #[arg(long, value_name = "BYTES", default_value_t = 200)]
+        length: usize,
+    },
+    /// Match a text: accepted, or where it stops and what was possible there
+    Match {
+        /// A GBNF file, a JSON Schema or a list of tools
+        grammar: PathBuf,
+        /// The text; `@FILE` reads a file, `-` standard input
+        #[arg(allow_hyphen_values = true)]
+        text: String,
+    },
+    /// Measure compiling and masks with a model's vocabulary
+    Bench(Box<GrammarBench>),
+}
+
+/// `snaffle grammar bench`.
+#[derive(Debug, clap::Args)]
+pub struct GrammarBench {
+    /// A GBNF file, a JSON Schema or a list of tools
+    pub file: PathBuf,
+    /// A model whose vocabulary is used, by its name or file; can be repeated [default: the
+    /// setting `model`]
+    #[arg(long, value_name = "MODEL")]
+    pub vocab: Vec<String>,
+    /// Random texts along which masks are measured
+    #[arg(short, long, value_name = "N", default_value_t = 50)]
+    pub number: usize,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<Generating>,
 }
 
 /// `snaffle task`.
@@ -251,6 +302,66 @@ pub enum Trace {
 pub enum Bench {
     /// Run the home requests, beside random logits under the same grammar
     Home(Box<BenchHome>),
+    /// Judge the schemas of MaskBench: compiled or refused, instances told apart, times
+    Maskbench(Box<Conformance>),
+    /// Judge the official JSON Schema test suite, by keyword
+    SchemaSuite(Box<Conformance>),
+    /// Judge schemas from standard input, a line each: what the two above run in other processes
+    #[command(hide = true)]
+    Worker(Box<Conformance>),
+}
+
+/// `snaffle bench maskbench` and `snaffle bench schema-suite`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Conformance {
+    /// The folder of the data: MaskBench's JSON Lines, or the suite with a folder a draft
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub data: PathBuf,
+    /// Only these data sets or drafts, by their names; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Also measure token masks with this model's vocabulary; can be repeated
+    #[arg(long, value_name = "MODEL")]
+    pub vocab: Vec<String>,
+    /// Order of the keys of an object in the grammar
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = Order::Schema)]
+    pub key_order: Order,
+    /// Only the first schemas of each data set
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Processes at once [default: one per processor]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Seconds of processor time that a schema may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub seconds: u64,
+    /// Mebibytes that a schema may take
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub memory: u64,
+    /// List every schema that is refused and every instance that is judged wrongly
+    #[arg(long)]
+    pub list: bool,
+    /// Write the whole report as JSON here
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<ModelPlaces>,
+}
+
+/// Order of the keys of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// As the schema lists them
+    Schema,
+}
+
+impl From<Order> for KeyOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Schema => Self::Schema,
+        }
+    }
 }
 
 /// `snaffle bench home`.

@@ -1,12 +1,14 @@
 //! `snaffle bench`: figures, always beside those of chance.
 
 use super::args::{Bench as Command, BenchHome};
+use super::command_conformance;
 use super::context::Context;
 use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::interrupt::Interrupts;
+use super::progress::bar;
 use super::world;
 use crate::agent::{Clock, Settings as AgentSettings, SystemClock};
 use crate::bench::home::{Bench, run as run_home};
@@ -14,7 +16,7 @@ use crate::bench::report::{Report, table};
 use crate::bench::suite::{Request, read};
 use crate::model::{Cancel, Generator};
 use crate::tool::Registry;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -44,6 +46,9 @@ const BASELINE_SEED: u64 = 1;
 pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Home(args) => home(context, args),
+        Command::Maskbench(args) => command_conformance::maskbench(context, args),
+        Command::SchemaSuite(args) => command_conformance::schema_suite(context, args),
+        Command::Worker(args) => command_conformance::work(context, args),
     }
 }
 
@@ -199,13 +204,4 @@ fn fresh_house(
         .register_all(tools)
         .map_err(|error| error.to_string())?;
     Ok(registry)
-}
-
-fn bar(shown: bool, length: usize) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{msg}  {pos}/{len}  {wide_bar:.cyan/dim}  {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(length as u64).with_style(style)
 }

@@ -1,15 +1,27 @@
-//! `snaffle grammar`: is a GBNF text right, and what does a schema become?
+//! `snaffle grammar`: is a GBNF text right, what does a schema become, what do they match, what do
+//! they cost?
 
-use super::args::Grammar;
+mod explain;
+mod matching;
+mod sample;
+mod source;
+mod timing;
+
+pub use source::{read_grammar as read, read_schema};
+
+use super::args::{Grammar, GrammarBench};
 use super::context::Context;
+use super::engine::Words;
 use super::error::Failure;
+use super::exit::Exit;
 use super::input::read_text;
 use super::style::{GOOD, paint};
-use crate::grammar::gbnf::{GbnfError, parse};
-use crate::grammar::schema::{SchemaOptions, compile};
-use crate::grammar::{Grammar as Rules, Limits};
-use crate::trace::sanitize_line;
+use crate::grammar::gbnf::{GbnfWarning, parse};
+use crate::grammar::lower::LowerError;
+use crate::grammar::schema::{Bounds, SchemaOptions};
+use crate::grammar::{Limits, Recogniser, SampleLength, for_llama_cpp};
 use serde_json::{Value, json};
+use source::Source;
 use std::io::Write;
 use std::path::Path;
 
@@ -17,44 +29,70 @@ use std::path::Path;
 ///
 /// # Errors
 /// A file that is wrong or cannot be read.
-pub fn run(context: &mut Context, command: &Grammar) -> Result<(), Failure> {
+pub fn run(context: &mut Context, command: &Grammar) -> Result<Exit, Failure> {
+    let options = SchemaOptions::default();
     match command {
-        Grammar::Check { file } => check(context, file),
-        Grammar::Compile { schema, coverage } => compile_schema(context, schema, *coverage),
+        Grammar::Check { file } => check(context, file)?,
+        Grammar::Compile {
+            schema,
+            coverage,
+            llama_cpp,
+        } => compile_schema(context, schema, *coverage, *llama_cpp)?,
+        Grammar::Explain { schema } => {
+            let source = of_schema(schema, &options)?;
+            explain::write(context, &source)?;
+        }
+        Grammar::Sample {
+            file,
+            number,
+            seed,
+            length,
+        } => {
+            let mut source = Source::read(context, file, &options)?;
+            let length = SampleLength {
+                wanted: *length,
+                most: SampleLength::default().most.max(*length),
+            };
+            sample::write(context, &mut source, *number, *seed, length)?;
+        }
+        Grammar::Match { grammar, text } => {
+            let source = Source::read(context, grammar, &options)?;
+            let text = matching::text(text)?;
+            return matching::write(context, &source.grammar, &text);
+        }
+        Grammar::Bench(args) => measure(context, args)?,
     }
+    Ok(Exit::Success)
 }
 
-/// A grammar from a file, with its warnings told.
-///
-/// # Errors
-/// A file that is wrong or cannot be read.
-pub fn read(context: &mut Context, file: &Path) -> Result<Rules, Failure> {
-    let text = read_text(file)?;
-    let parsed = parse(&text, &Limits::default()).map_err(|error| wrong(file, &error))?;
-    for warning in &parsed.warnings {
-        context
-            .terminal
-            .warn(&format!("{}: {}", file.display(), first_line(warning)));
-    }
-    Ok(parsed.grammar)
-}
-
-/// A JSON Schema from a file.
-///
-/// # Errors
-/// A file that is no JSON or cannot be read.
-pub fn read_schema(file: &Path) -> Result<Value, Failure> {
-    serde_json::from_str(&read_text(file)?)
-        .map_err(|error| Failure::input(format!("{}: not JSON: {error}", file.display())))
+fn of_schema(file: &Path, options: &SchemaOptions) -> Result<Source, Failure> {
+    Source::of_json(file, &read_schema(file)?, options)
 }
 
 fn check(context: &mut Context, file: &Path) -> Result<(), Failure> {
-    let grammar = read(context, file)?;
-    let rules = grammar.rules().len();
+    let limits = Limits::default();
+    let text = read_text(file)?;
+    let parsed = parse(&text, &limits).map_err(|error| source::wrong(file, &error))?;
+    match Recogniser::new(&parsed.grammar, &limits) {
+        // Whether the tokens that it names exist is for a vocabulary to say.
+        Ok(_) | Err(LowerError::UnknownToken { .. }) => {}
+        Err(error) => return Err(Failure::input(format!("{}: {error}", file.display()))),
+    }
+    let rules = parsed.grammar.rules().len();
     let terminal = &mut context.terminal;
     if terminal.json {
-        let value = json!({ "file": file.to_string_lossy(), "ok": true, "rules": rules });
-        return Ok(terminal.write_json(&value)?);
+        let warnings: Vec<Value> = parsed.warnings.iter().map(warning).collect();
+        return Ok(terminal.write_json(&json!({
+            "file": file.to_string_lossy(),
+            "ok": true,
+            "rules": rules,
+            "warnings": warnings,
+        }))?);
+    }
+    for warning in &parsed.warnings {
+        let warning = warning.to_string();
+        let line = warning.lines().next().unwrap_or_default();
+        terminal.warn(&format!("{}: {line}", file.display()));
     }
     let plural = if rules == 1 { "rule" } else { "rules" };
     Ok(writeln!(
@@ -65,49 +103,69 @@ fn check(context: &mut Context, file: &Path) -> Result<(), Failure> {
     )?)
 }
 
-fn compile_schema(context: &mut Context, file: &Path, coverage: bool) -> Result<(), Failure> {
-    let schema = read_schema(file)?;
-    let compiled = compile(&schema, &SchemaOptions::default())
-        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
-    let terminal = &mut context.terminal;
-    if !coverage {
-        return Ok(write!(terminal.out, "{}", compiled.grammar)?);
-    }
-    for entry in compiled.coverage.entries() {
-        let place = if entry.pointer.is_empty() {
-            "/"
-        } else {
-            &entry.pointer
+fn warning(warning: &GbnfWarning) -> Value {
+    json!({
+        "line": warning.place.line,
+        "column": warning.place.column,
+        "message": warning.kind.to_string(),
+    })
+}
+
+fn compile_schema(
+    context: &mut Context,
+    file: &Path,
+    coverage: bool,
+    llama_cpp: bool,
+) -> Result<(), Failure> {
+    let mut options = SchemaOptions::default();
+    if llama_cpp {
+        // Bounds that only end runaway repetition would cost its sampler more than they are worth.
+        options.bounds = Bounds {
+            string: None,
+            items: None,
+            properties: None,
+            ..options.bounds
         };
-        let note = entry.note.as_deref().unwrap_or_default();
-        writeln!(
-            terminal.out,
-            "{:<10}  {}  {}  {}",
-            entry.treatment.to_string(),
-            sanitize_line(&entry.keyword),
-            sanitize_line(place),
-            sanitize_line(note),
-        )?;
     }
-    Ok(())
+    let mut source = of_schema(file, &options)?;
+    if llama_cpp {
+        source.grammar = for_llama_cpp(&source.grammar, &Limits::default())
+            .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    }
+    if coverage {
+        return explain::write(context, &source);
+    }
+    let terminal = &mut context.terminal;
+    if terminal.json {
+        let mut value = explain::to_json(&source);
+        value["grammar"] = source.grammar.to_string().into();
+        return Ok(terminal.write_json(&value)?);
+    }
+    Ok(write!(terminal.out, "{}", source.grammar)?)
 }
 
-/// A GBNF error: its first line is the message, its excerpt the detail.
-fn wrong(file: &Path, error: &GbnfError) -> Failure {
-    let text = error.to_string();
-    let (line, excerpt) = text.split_once('\n').unwrap_or((&text, ""));
-    let failure = Failure::input(format!("{}: {line}", file.display()));
-    if excerpt.is_empty() {
-        failure
+fn measure(context: &mut Context, args: &GrammarBench) -> Result<(), Failure> {
+    let options = SchemaOptions::default();
+    let settings = context.settings(&args.settings.given)?;
+    let text = read_text(&args.file)?;
+    let source = Source::of_text(context, &args.file, &text, &options)?;
+    let models = if args.vocab.is_empty() {
+        vec![settings.model.clone()]
     } else {
-        failure.detail(excerpt)
-    }
-}
-
-fn first_line(text: impl ToString) -> String {
-    text.to_string()
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+        args.vocab.clone()
+    };
+    let vocabularies = models
+        .iter()
+        .map(|model| Words::open(model, &settings))
+        .collect::<Result<Vec<_>, _>>()?;
+    let compile = || source::compile_only(&args.file, &text, &options);
+    timing::write(
+        context,
+        &source,
+        &compile,
+        &vocabularies,
+        args.number,
+        settings.sampling.seed,
+        settings.mask_store,
+    )
 }

@@ -11,6 +11,7 @@ use crate::model::{
     Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
     Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
 };
+use crate::vocab::TokenId;
 use indicatif::ProgressBar;
 use siphasher::sip::SipHasher13;
 use std::hash::{Hash, Hasher};
@@ -160,6 +161,57 @@ impl Engine {
         let hash = hasher.finish();
         let stem = self.located.path.file_stem()?.to_string_lossy();
         Some(folder.join(format!("{stem}-{hash:016x}.prefix")))
+    }
+}
+
+/// A model's vocabulary and tokeniser, for what is about tokens and needs no logits.
+pub struct Words {
+    /// The model's name: the manifest's, or the file's.
+    pub name: String,
+    /// Its vocabulary.
+    pub lexicon: Arc<Lexicon>,
+    session: Box<dyn Session>,
+}
+
+impl std::fmt::Debug for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Words")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Words {
+    /// Finds, checks and loads `model`, a name in the manifest or a file.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open(model: &str, settings: &Settings) -> Result<Self, Failure> {
+        let manifest = manifest(&settings.models_dir)?;
+        let located = locate(Some(model), &settings.models_dir, &manifest)?;
+        inspect(&located.path)?;
+        check_hash(&located)?;
+        // Nothing will be evaluated: the smallest context there is.
+        let settings = Settings {
+            context: Some(1),
+            threads: Some(1),
+            gpu_layers: Some(0),
+            ..settings.clone()
+        };
+        let session = session(&located.path, &settings)?;
+        Ok(Self {
+            name: name_of(&located),
+            lexicon: Arc::new(Lexicon::new(Arc::clone(session.vocabulary()))),
+            session,
+        })
+    }
+
+    /// The canonical tokens of `text`, none of them special.
+    ///
+    /// # Errors
+    /// Where the tokeniser fails.
+    pub fn tokenize(&self, text: &str) -> Result<Vec<TokenId>, Failure> {
+        Ok(self.session.tokenize(text.as_bytes(), false)?)
     }
 }
 

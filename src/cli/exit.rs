@@ -24,7 +24,7 @@ pub enum Exit {
     Busy = 7,
     /// A file cannot be read or written.
     Files = 8,
-    /// A call was refused, or an answer not believed.
+    /// A call was refused, a text does not match, or an answer was not believed.
     Refused = 9,
     /// Ctrl-C.
     Cancelled = 130,
@@ -61,7 +61,7 @@ impl Exit {
         ),
         (
             Self::Refused,
-            "a call was refused, or the answer claims what did not happen",
+            "a call was refused, a text does not match, or the answer claims what did not happen",
         ),
         (
             Self::Cancelled,

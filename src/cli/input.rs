@@ -13,18 +13,31 @@ pub const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// A file that is missing, too large or not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    let name = path.display();
+    text_of(read_bytes(path)?, &name_of(path))
+}
+
+/// The bytes of a file, or of standard input for `-`.
+///
+/// # Errors
+/// A file that is missing or too large.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = name_of(path);
     if path == Path::new("-") {
-        return text_of(&mut io::stdin().lock(), "standard input");
+        return bytes_of(&mut io::stdin().lock(), &name);
     }
     let cannot = |error: &io::Error| Failure::input(format!("{name}: {error}"));
     if path.is_dir() {
         return Err(Failure::input(format!("{name} is a folder, not a file")));
     }
-    text_of(
-        &mut File::open(path).map_err(|e| cannot(&e))?,
-        &name.to_string(),
-    )
+    bytes_of(&mut File::open(path).map_err(|e| cannot(&e))?, &name)
+}
+
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// A request: given as an argument, or `-` for standard input; not blank.
@@ -33,7 +46,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 /// A blank request, or standard input that cannot be read.
 pub fn request(argument: &str) -> Result<String, Failure> {
     let text = if argument == "-" {
-        text_of(&mut io::stdin().lock(), "standard input")?
+        read_text(Path::new("-"))?
     } else {
         argument.to_owned()
     };
@@ -44,7 +57,7 @@ pub fn request(argument: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-fn text_of(reader: &mut dyn Read, name: &str) -> Result<String, Failure> {
+fn bytes_of(reader: &mut dyn Read, name: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     reader
         .take(MAX_BYTES + 1)
@@ -56,6 +69,10 @@ fn text_of(reader: &mut dyn Read, name: &str) -> Result<String, Failure> {
             MAX_BYTES >> 20
         )));
     }
+    Ok(bytes)
+}
+
+fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::input(format!("{name} is not UTF-8 text (byte {at})"))

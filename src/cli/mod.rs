@@ -7,6 +7,7 @@
 pub mod args;
 mod command_bench;
 mod command_config;
+mod command_conformance;
 mod command_generate;
 mod command_grammar;
 mod command_model;
@@ -22,11 +23,13 @@ pub mod flags;
 mod input;
 mod interrupt;
 mod person;
+mod progress;
 pub mod settings;
 mod style;
 pub mod suggest;
 mod terminal;
 mod view;
+mod workers;
 mod world;
 mod wrap;
 
@@ -131,7 +134,7 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
                 context.terminal.out.write_all(&script)?;
             }
         }
-        Command::Grammar(command) => command_grammar::run(context, command)?,
+        Command::Grammar(command) => return command_grammar::run(context, command),
         Command::Task(Task::List { settings }) => {
             let path = context.settings(&settings.given)?.journal;
             command_task::list(context, &path)?;

@@ -30,17 +30,50 @@ pub(crate) fn depth(expr: &Expr) -> usize {
 
 /// For each rule, whether it matches the empty string.
 pub(crate) fn nullable_rules(grammar: &Grammar) -> Vec<bool> {
-    let mut nullable = vec![false; grammar.rules().len()];
-    loop {
-        let mut changed = false;
-        for (at, rule) in grammar.rules().iter().enumerate() {
-            if !nullable[at] && is_nullable(&rule.body, &nullable) {
-                nullable[at] = true;
-                changed = true;
+    least(grammar, is_nullable)
+}
+
+/// The least solution of `holds` for all rules: a rule is asked again when one that it refers to
+/// has come to hold, so that a long chain of rules costs no more than its length.
+fn least(grammar: &Grammar, holds: fn(&Expr, &[bool]) -> bool) -> Vec<bool> {
+    let count = grammar.rules().len();
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for (at, rule) in grammar.rules().iter().enumerate() {
+        for_each_reference(&rule.body, |target| {
+            let users = &mut users[target.0 as usize];
+            if users.last() != Some(&(at as u32)) {
+                users.push(at as u32);
+            }
+        });
+    }
+    let mut found = vec![false; count];
+    let mut queued = vec![true; count];
+    // Rules mostly refer to later ones.
+    let mut open: std::collections::VecDeque<usize> = (0..count).rev().collect();
+    while let Some(at) = open.pop_front() {
+        queued[at] = false;
+        if found[at] || !holds(&grammar.rule(RuleId(at as u32)).body, &found) {
+            continue;
+        }
+        found[at] = true;
+        for &user in &users[at] {
+            if !found[user as usize] && !std::mem::replace(&mut queued[user as usize], true) {
+                open.push_back(user as usize);
             }
         }
-        if !changed {
-            return nullable;
+    }
+    found
+}
+
+/// Calls `visit` with every rule that `expr` refers to.
+fn for_each_reference(expr: &Expr, mut visit: impl FnMut(RuleId)) {
+    let mut parts = vec![expr];
+    while let Some(expr) = parts.pop() {
+        match expr {
+            Expr::Seq(inner) | Expr::Alt(inner) => parts.extend(inner),
+            Expr::Repeat { expr, .. } => parts.push(expr),
+            Expr::Rule(id) => visit(*id),
+            Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
         }
     }
 }
@@ -138,25 +171,44 @@ pub(crate) fn left_recursion(grammar: &Grammar, nullable: &[bool]) -> Option<Vec
     None
 }
 
+/// For each rule, whether it matches any text at all.
+pub(crate) fn productive_rules(grammar: &Grammar) -> Vec<bool> {
+    least(grammar, is_productive)
+}
+
+fn is_productive(expr: &Expr, rules: &[bool]) -> bool {
+    match expr {
+        Expr::Empty | Expr::Literal(_) | Expr::Token { .. } => true,
+        Expr::Class(class) => !class.is_empty(),
+        Expr::Seq(parts) => parts.iter().all(|part| is_productive(part, rules)),
+        Expr::Alt(parts) => parts.iter().any(|part| is_productive(part, rules)),
+        Expr::Repeat { expr, min, .. } => *min == 0 || is_productive(expr, rules),
+        Expr::Rule(id) => rules[id.0 as usize],
+    }
+}
+
+/// For each rule, whether another one refers to it.
+pub(crate) fn mentioned_rules(grammar: &Grammar) -> Vec<bool> {
+    let mut mentioned = vec![false; grammar.rules().len()];
+    for (at, rule) in grammar.rules().iter().enumerate() {
+        for_each_reference(&rule.body, |target| {
+            mentioned[target.0 as usize] |= target.0 as usize != at;
+        });
+    }
+    mentioned
+}
+
 /// For each rule, whether the root leads to it.
 pub(crate) fn reachable_rules(grammar: &Grammar) -> Vec<bool> {
     let mut reached = vec![false; grammar.rules().len()];
     reached[grammar.root().0 as usize] = true;
     let mut open = vec![grammar.root()];
     while let Some(rule) = open.pop() {
-        let mut parts = vec![&grammar.rule(rule).body];
-        while let Some(expr) = parts.pop() {
-            match expr {
-                Expr::Seq(inner) | Expr::Alt(inner) => parts.extend(inner),
-                Expr::Repeat { expr, .. } => parts.push(expr),
-                Expr::Rule(id) => {
-                    if !std::mem::replace(&mut reached[id.0 as usize], true) {
-                        open.push(*id);
-                    }
-                }
-                Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
+        for_each_reference(&grammar.rule(rule).body, |target| {
+            if !std::mem::replace(&mut reached[target.0 as usize], true) {
+                open.push(target);
             }
-        }
+        });
     }
     reached
 }

@@ -24,7 +24,7 @@ const EXCERPT: usize = 40;
 
 impl Place {
     /// The place at byte `at` of `text`.
-    pub(super) fn of(text: &str, at: usize) -> Self {
+    pub fn of(text: &str, at: usize) -> Self {
         let mut at = at.min(text.len());
         while !text.is_char_boundary(at) {
             at -= 1;
@@ -150,9 +150,15 @@ pub enum GbnfWarningKind {
     /// The rule was defined before: this definition replaces that one, as in llama.cpp.
     #[error("rule `{0}` was defined before; this definition replaces that one")]
     Redefined(String),
-    /// The root does not lead to this rule.
+    /// No other rule refers to this one.
     #[error("rule `{0}` is never used")]
+    Unused(String),
+    /// Others refer to this rule, but the root leads to none of them.
+    #[error("rule `{0}` is used only by rules that `root` does not lead to")]
     Unreachable(String),
+    /// The rule matches no text: whatever way it goes, it leads back to itself or to nothing.
+    #[error("rule `{0}` can never end: it matches no text")]
+    Endless(String),
     /// A range such as `[z-a]`: it has no member, as in llama.cpp.
     #[error("the range from {0:?} to {1:?} is backwards and has no member")]
     EmptyRange(char, char),

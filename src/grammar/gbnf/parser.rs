@@ -560,14 +560,18 @@ impl<'a> Parser<'a> {
             return Err(self.error_at(at, GbnfErrorKind::LeftRecursion { path }));
         }
         let reached = analysis::reachable_rules(&grammar);
-        for (rule, at) in grammar
-            .rules()
-            .iter()
-            .zip(&places)
-            .zip(&reached)
-            .filter_map(|((rule, &at), &reached)| (!reached).then_some((rule, at)))
-        {
-            self.warn_at(at, GbnfWarningKind::Unreachable(rule.name.clone()));
+        let mentioned = analysis::mentioned_rules(&grammar);
+        let productive = analysis::productive_rules(&grammar);
+        for (id, (rule, &at)) in grammar.rules().iter().zip(&places).enumerate() {
+            let name = || rule.name.clone();
+            if !reached[id] && !mentioned[id] {
+                self.warn_at(at, GbnfWarningKind::Unused(name()));
+            } else if !reached[id] {
+                self.warn_at(at, GbnfWarningKind::Unreachable(name()));
+            }
+            if !productive[id] {
+                self.warn_at(at, GbnfWarningKind::Endless(name()));
+            }
         }
         self.warnings
             .sort_by_key(|warning| (warning.place.line, warning.place.column));

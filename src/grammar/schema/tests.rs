@@ -1,11 +1,6 @@
-//! The compiler against a validator, the official suite and schemas from the wild.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "where test data lies is the environment's to say"
-)]
+//! The compiler against a validator and a table of cases. Schemas from the wild and the official
+//! suite are `tests/conformance.rs`.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
@@ -13,81 +8,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::grammar::alphabet::AllBytes;
-use crate::grammar::automaton::{Automaton, DEAD_STATE};
-use crate::grammar::limits::Limits as EngineLimits;
-use crate::grammar::lower::lower;
-
-/// Matches texts without a vocabulary.
-struct Recogniser(Automaton);
-
-impl Recogniser {
-    fn new(grammar: &Grammar) -> Result<Self, String> {
-        let limits = EngineLimits::default();
-        let program = lower(grammar, &AllBytes, &limits).map_err(|error| error.to_string())?;
-        Automaton::new(program, 64, &limits)
-            .map(Self)
-            .map_err(|error| error.to_string())
-    }
-
-    fn accepts(&mut self, text: &str) -> bool {
-        self.matched(text).is_none()
-    }
-
-    /// How many bytes fit where not all do.
-    fn matched(&mut self, text: &str) -> Option<usize> {
-        let mut state = self.0.start();
-        for (at, byte) in text.bytes().enumerate() {
-            state = match self.0.step(state, byte) {
-                Ok(state) => state,
-                Err(error) => {
-                    println!("ENGINE {error}");
-                    return Some(at);
-                }
-            };
-            if state == DEAD_STATE {
-                return Some(at);
-            }
-        }
-        (!self.0.accepts(state)).then_some(text.len())
-    }
-}
-
-/// As models write JSON: a space after commas and colons.
-fn spaced(value: &Value) -> String {
-    match literal(value, &SchemaOptions::default()) {
-        Expr::Literal(text) => text,
-        other => panic!("a literal is one text, not {other:?}"),
-    }
-}
-
-fn data(folder: &str) -> Option<PathBuf> {
-    let base = std::env::var_os("SNAFFLE_TEST_DATA")
-        .map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let path = base.join(folder);
-    if path.exists() {
-        Some(path)
-    } else {
-        eprintln!("skipped: {} is absent", path.display());
-        None
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    schemas: usize,
-    refused: BTreeMap<&'static str, usize>,
-    perfect: usize,
-    with_both: usize,
-    perfect_with_both: usize,
-    valid: usize,
-    valid_accepted: usize,
-    schemas_with_false_rejection: usize,
-    invalid: usize,
-    invalid_rejected: usize,
-    unreported: usize,
-    times: Vec<Duration>,
-}
+use crate::grammar::{Limits as EngineLimits, Recogniser};
 
 fn reason(error: &SchemaError) -> &'static str {
     match error {
@@ -96,160 +17,6 @@ fn reason(error: &SchemaError) -> &'static str {
         SchemaError::ExternalReference { .. } => "external",
         SchemaError::Limit { .. } => "limit",
     }
-}
-
-/// Prints the figures of all data sets; `SNAFFLE_MASKBENCH` names one of them, or `all`.
-#[test]
-fn maskbench() {
-    let Ok(wanted) = std::env::var("SNAFFLE_MASKBENCH") else {
-        eprintln!("skipped: set SNAFFLE_MASKBENCH to all, or to the name of a data set");
-        return;
-    };
-    let Some(folder) = data("maskbench") else {
-        return;
-    };
-    let verbose = std::env::var_os("SNAFFLE_VERBOSE").is_some();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| wanted == "all" || path.file_stem().is_some_and(|stem| *stem == *wanted))
-        .collect();
-    files.sort();
-    let mut total = Tally::default();
-    for file in files {
-        let mut tally = Tally::default();
-        for line in std::fs::read_to_string(&file).unwrap().lines() {
-            let case: Value = serde_json::from_str(line).unwrap();
-            measure(&case, &mut tally, verbose);
-        }
-        print(&file.file_stem().unwrap().to_string_lossy(), &mut tally);
-        total.absorb(tally);
-    }
-    print("all", &mut total);
-}
-
-fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
-    let id = case["id"].as_str().unwrap();
-    let tests = case["tests"].as_array().unwrap();
-    tally.schemas += 1;
-    let both = tests.iter().any(|t| t["valid"] == json!(true))
-        && tests.iter().any(|t| t["valid"] == json!(false));
-    tally.with_both += usize::from(both);
-    let start = Instant::now();
-    let compiled = compile(&case["schema"], &SchemaOptions::default());
-    let time = start.elapsed();
-    tally.times.push(time);
-    if time > Duration::from_millis(500) {
-        println!("SLOW {id} {time:?}");
-    }
-    let compiled = match compiled {
-        Ok(compiled) => compiled,
-        Err(error) => {
-            *tally.refused.entry(reason(&error)).or_default() += 1;
-            if verbose {
-                println!("REFUSED {id} {error}");
-            }
-            return;
-        }
-    };
-    let mut recogniser = match Recogniser::new(&compiled.grammar) {
-        Ok(recogniser) => recogniser,
-        Err(error) => {
-            *tally.refused.entry("engine").or_default() += 1;
-            println!("ENGINE {id} {error}");
-            return;
-        }
-    };
-    let (mut false_rejection, mut false_acceptance) = (false, false);
-    for test in tests {
-        let text = spaced(&test["data"]);
-        let matched = recogniser.matched(&text);
-        let accepted = matched.is_none();
-        if test["valid"] == json!(true) {
-            tally.valid += 1;
-            tally.valid_accepted += usize::from(accepted);
-            if !accepted {
-                false_rejection = true;
-                if verbose {
-                    let at = matched.unwrap_or(0);
-                    let from = text.floor_char_boundary(at.saturating_sub(80));
-                    let to = text.floor_char_boundary((at + 30).min(text.len()));
-                    let middle = text.floor_char_boundary(at);
-                    println!(
-                        "WRONGLY REJECTED {id} {} <<!>> {}",
-                        &text[from..middle],
-                        &text[middle..to]
-                    );
-                }
-            }
-        } else {
-            tally.invalid += 1;
-            tally.invalid_rejected += usize::from(!accepted);
-            if accepted {
-                false_acceptance = true;
-                let checked: Vec<String> = compiled
-                    .coverage
-                    .checked()
-                    .map(|entry| format!("{}{}", entry.pointer, entry.keyword))
-                    .collect();
-                tally.unreported += usize::from(checked.is_empty());
-                if verbose {
-                    println!(
-                        "WRONGLY ACCEPTED {id} {} {:?}",
-                        text.chars().take(300).collect::<String>(),
-                        &checked[..checked.len().min(4)]
-                    );
-                }
-            }
-        }
-    }
-    tally.schemas_with_false_rejection += usize::from(false_rejection);
-    if !false_rejection && !false_acceptance {
-        tally.perfect += 1;
-        tally.perfect_with_both += usize::from(both);
-    }
-}
-
-impl Tally {
-    fn absorb(&mut self, other: Tally) {
-        self.schemas += other.schemas;
-        for (reason, count) in other.refused {
-            *self.refused.entry(reason).or_default() += count;
-        }
-        self.perfect += other.perfect;
-        self.with_both += other.with_both;
-        self.perfect_with_both += other.perfect_with_both;
-        self.valid += other.valid;
-        self.valid_accepted += other.valid_accepted;
-        self.schemas_with_false_rejection += other.schemas_with_false_rejection;
-        self.invalid += other.invalid;
-        self.invalid_rejected += other.invalid_rejected;
-        self.unreported += other.unreported;
-        self.times.extend(other.times);
-    }
-}
-
-fn print(name: &str, tally: &mut Tally) {
-    tally.times.sort_unstable();
-    let at = |part: usize| tally.times[(tally.times.len() - 1) * part / 100];
-    println!(
-        "{name:16} {} schemas, perfect {} ({:.1}%), of {} with both {:.1}%, refused {:?}, valid {}/{}, in {} schemas rejected wrongly, invalid {}/{} ({} unreported), p50 {:?} p99 {:?} max {:?}",
-        tally.schemas,
-        tally.perfect,
-        tally.perfect as f64 * 100.0 / tally.schemas as f64,
-        tally.with_both,
-        tally.perfect_with_both as f64 * 100.0 / tally.with_both.max(1) as f64,
-        tally.refused,
-        tally.valid_accepted,
-        tally.valid,
-        tally.schemas_with_false_rejection,
-        tally.invalid_rejected,
-        tally.invalid,
-        tally.unreported,
-        at(50),
-        at(99),
-        at(100),
-    );
 }
 
 type Cases = Vec<(Value, Vec<&'static str>, Vec<&'static str>)>;
@@ -523,120 +290,23 @@ fn table() {
             "{schema}: {:?}",
             compiled.coverage
         );
-        let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
+        let mut recogniser = Recogniser::new(&compiled.grammar, &EngineLimits::default()).unwrap();
+        let mut accepts = |text: &str| recogniser.matches(text.as_bytes()).unwrap();
         for text in good {
             assert!(
-                recogniser.accepts(text),
+                accepts(text),
                 "{schema} must accept {text}\n{}",
                 compiled.grammar
             );
         }
         for text in bad {
             assert!(
-                !recogniser.accepts(text),
+                !accepts(text),
                 "{schema} must reject {text}\n{}",
                 compiled.grammar
             );
         }
     }
-}
-
-/// The official suite: whatever is invalid and accepted must have been reported as checked.
-#[test]
-fn official_suite() {
-    let Some(folder) = data("json-schema-test-suite") else {
-        return;
-    };
-    let verbose = std::env::var_os("SNAFFLE_VERBOSE").is_some();
-    let (mut valid, mut accepted, mut invalid, mut rejected) = (0, 0, 0, 0);
-    let mut unreported = Vec::new();
-    let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
-    for (draft, uri) in [
-        (
-            "draft2020-12",
-            "https://json-schema.org/draft/2020-12/schema",
-        ),
-        ("draft7", "http://json-schema.org/draft-07/schema#"),
-    ] {
-        for (sub, formats) in [("", false), ("optional/format", true)] {
-            let mut files: Vec<PathBuf> = std::fs::read_dir(folder.join(draft).join(sub))
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .filter(|path| path.extension().is_some_and(|e| e == "json"))
-                .collect();
-            files.sort();
-            for file in files {
-                let text = std::fs::read_to_string(&file).unwrap();
-                let groups: Value = serde_json::from_str(&text).unwrap();
-                let name = format!(
-                    "{draft}/{sub}/{}",
-                    file.file_stem().unwrap().to_string_lossy()
-                );
-                for group in groups.as_array().unwrap() {
-                    let mut schema = group["schema"].clone();
-                    if let Some(members) = schema.as_object_mut() {
-                        members.entry("$schema").or_insert_with(|| json!(uri));
-                    }
-                    let options = SchemaOptions {
-                        formats,
-                        ..SchemaOptions::default()
-                    };
-                    let compiled = match compile(&schema, &options) {
-                        Ok(compiled) => compiled,
-                        Err(error) => {
-                            *refused.entry(reason(&error)).or_default() += 1;
-                            if verbose && !matches!(error, SchemaError::ExternalReference { .. }) {
-                                println!("REFUSED {name} {} {error}", group["description"]);
-                            }
-                            continue;
-                        }
-                    };
-                    let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
-                    for test in group["tests"].as_array().unwrap() {
-                        let text = spaced(&test["data"]);
-                        let fits = recogniser.accepts(&text);
-                        if test["valid"] == json!(true) {
-                            valid += 1;
-                            accepted += usize::from(fits);
-                            if verbose && !fits {
-                                println!("WRONGLY REJECTED {name} {} {text}", group["description"]);
-                            }
-                        } else {
-                            invalid += 1;
-                            rejected += usize::from(!fits);
-                            if fits && compiled.coverage.is_complete() {
-                                let unknown = compiled
-                                    .coverage
-                                    .with(Treatment::Annotation)
-                                    .any(|entry| entry.keyword == "format");
-                                if !unknown {
-                                    unreported
-                                        .push(format!("{name} {} {text}", group["description"]));
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    println!(
-        "suite: valid {accepted}/{valid}, invalid {rejected}/{invalid}, refused {refused:?}, unreported {}",
-        unreported.len()
-    );
-    if verbose {
-        for line in &unreported {
-            println!("UNREPORTED {line}");
-        }
-    }
-    assert!(
-        accepted * 100 >= valid * 90,
-        "{accepted} of {valid} accepted"
-    );
-    assert!(
-        rejected * 100 >= invalid * 80,
-        "{rejected} of {invalid} rejected"
-    );
 }
 
 #[test]
