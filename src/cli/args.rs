@@ -2,6 +2,7 @@
 
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags};
+use crate::grammar::schema::{KeyOrder, SchemaOptions};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -112,6 +113,15 @@ pub struct Generate {
     /// A JSON Schema that the text must satisfy
     #[arg(long, value_name = "FILE", conflicts_with = "grammar")]
     pub schema: Option<PathBuf>,
+    /// In which order the keys of the schema's objects may come
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_enum,
+        default_value_t,
+        requires = "schema"
+    )]
+    pub key_order: Order,
     /// A GBNF grammar that the text must match
     #[arg(long, value_name = "FILE")]
     pub grammar: Option<PathBuf>,
@@ -187,7 +197,33 @@ pub enum Grammar {
         /// Show what the grammar enforces and what is checked afterwards
         #[arg(long)]
         coverage: bool,
+        /// In which order the keys of objects may come
+        #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+        key_order: Order,
     },
+}
+
+/// In which order the keys of objects may come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// As the schema lists them
+    #[default]
+    Schema,
+    /// In any order; as GBNF only for some seven keys
+    Any,
+}
+
+impl Order {
+    /// What a schema is compiled with.
+    pub fn options(self) -> SchemaOptions {
+        SchemaOptions {
+            key_order: match self {
+                Self::Schema => KeyOrder::Schema,
+                Self::Any => KeyOrder::Any,
+            },
+            ..SchemaOptions::default()
+        }
+    }
 }
 
 /// `snaffle task`.

@@ -20,7 +20,11 @@ use std::path::Path;
 pub fn run(context: &mut Context, command: &Grammar) -> Result<(), Failure> {
     match command {
         Grammar::Check { file } => check(context, file),
-        Grammar::Compile { schema, coverage } => compile_schema(context, schema, *coverage),
+        Grammar::Compile {
+            schema,
+            coverage,
+            key_order,
+        } => compile_schema(context, schema, *coverage, key_order.options()),
     }
 }
 
@@ -65,13 +69,24 @@ fn check(context: &mut Context, file: &Path) -> Result<(), Failure> {
     )?)
 }
 
-fn compile_schema(context: &mut Context, file: &Path, coverage: bool) -> Result<(), Failure> {
+fn compile_schema(
+    context: &mut Context,
+    file: &Path,
+    coverage: bool,
+    mut options: SchemaOptions,
+) -> Result<(), Failure> {
+    options.gbnf = true;
     let schema = read_schema(file)?;
-    let compiled = compile(&schema, &SchemaOptions::default())
-        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let refused =
+        |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let compiled = compile(&schema, &options).map_err(|error| refused(&error))?;
     let terminal = &mut context.terminal;
     if !coverage {
-        return Ok(write!(terminal.out, "{}", compiled.grammar)?);
+        let text = compiled
+            .grammar
+            .to_gbnf()
+            .map_err(|error| refused(&error))?;
+        return Ok(write!(terminal.out, "{text}")?);
     }
     for entry in compiled.coverage.entries() {
         let place = if entry.pointer.is_empty() {

@@ -13,10 +13,16 @@ pub mod gbnf;
 pub(crate) mod hash;
 pub mod limits;
 pub mod lower;
+mod permute;
 mod print;
 pub(crate) mod program;
 pub mod schema;
 mod stacks;
+mod unordered;
 
-pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
+pub use ast::{
+    CharClass, Expr, Grammar, GrammarBuilder, Member, Others, Rule, RuleId, TokenReference,
+    Unordered,
+};
 pub use limits::{Bound, LimitError, Limits};
+pub use permute::PrintError;

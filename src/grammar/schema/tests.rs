@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
@@ -19,10 +20,10 @@ use crate::grammar::limits::Limits as EngineLimits;
 use crate::grammar::lower::lower;
 
 /// Matches texts without a vocabulary.
-struct Recogniser(Automaton);
+pub(super) struct Recogniser(pub(super) Automaton);
 
 impl Recogniser {
-    fn new(grammar: &Grammar) -> Result<Self, String> {
+    pub(super) fn new(grammar: &Grammar) -> Result<Self, String> {
         let limits = EngineLimits::default();
         let program = lower(grammar, &AllBytes, &limits).map_err(|error| error.to_string())?;
         Automaton::new(program, 64, &limits)
@@ -30,7 +31,7 @@ impl Recogniser {
             .map_err(|error| error.to_string())
     }
 
-    fn accepts(&mut self, text: &str) -> bool {
+    pub(super) fn accepts(&mut self, text: &str) -> bool {
         self.matched(text).is_none()
     }
 
@@ -54,7 +55,7 @@ impl Recogniser {
 }
 
 /// As models write JSON: a space after commas and colons.
-fn spaced(value: &Value) -> String {
+pub(super) fn spaced(value: &Value) -> String {
     match literal(value, &SchemaOptions::default()) {
         Expr::Literal(text) => text,
         other => panic!("a literal is one text, not {other:?}"),
@@ -98,7 +99,8 @@ fn reason(error: &SchemaError) -> &'static str {
     }
 }
 
-/// Prints the figures of all data sets; `SNAFFLE_MASKBENCH` names one of them, or `all`.
+/// Prints the figures of all data sets; `SNAFFLE_MASKBENCH` names one of them, or `all`;
+/// `SNAFFLE_KEY_ORDER=any` takes keys in any order.
 #[test]
 fn maskbench() {
     let Ok(wanted) = std::env::var("SNAFFLE_MASKBENCH") else {
@@ -115,12 +117,20 @@ fn maskbench() {
         .filter(|path| wanted == "all" || path.file_stem().is_some_and(|stem| *stem == *wanted))
         .collect();
     files.sort();
+    let key_order = match std::env::var("SNAFFLE_KEY_ORDER").as_deref() {
+        Ok("any") => KeyOrder::Any,
+        _ => KeyOrder::Schema,
+    };
+    let options = SchemaOptions {
+        key_order,
+        ..SchemaOptions::default()
+    };
     let mut total = Tally::default();
     for file in files {
         let mut tally = Tally::default();
         for line in std::fs::read_to_string(&file).unwrap().lines() {
             let case: Value = serde_json::from_str(line).unwrap();
-            measure(&case, &mut tally, verbose);
+            measure(&case, &options, &mut tally, verbose);
         }
         print(&file.file_stem().unwrap().to_string_lossy(), &mut tally);
         total.absorb(tally);
@@ -128,7 +138,7 @@ fn maskbench() {
     print("all", &mut total);
 }
 
-fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
+fn measure(case: &Value, options: &SchemaOptions, tally: &mut Tally, verbose: bool) {
     let id = case["id"].as_str().unwrap();
     let tests = case["tests"].as_array().unwrap();
     tally.schemas += 1;
@@ -136,7 +146,7 @@ fn measure(case: &Value, tally: &mut Tally, verbose: bool) {
         && tests.iter().any(|t| t["valid"] == json!(false));
     tally.with_both += usize::from(both);
     let start = Instant::now();
-    let compiled = compile(&case["schema"], &SchemaOptions::default());
+    let compiled = compile(&case["schema"], options);
     let time = start.elapsed();
     tally.times.push(time);
     if time > Duration::from_millis(500) {
@@ -471,6 +481,36 @@ fn sample(grammar: &Grammar, expr: &Expr, random: &mut StdRng, depth: usize, out
             }
         }
         Expr::Rule(rule) => sample(grammar, &grammar.rule(*rule).body, random, depth + 1, out),
+        Expr::Unordered(set) => {
+            let (required, least) = set.shortest(|_| Some(1)).unwrap();
+            let mut items: Vec<Option<usize>> = required.into_iter().map(Some).collect();
+            items.extend((0..least).map(|_| None));
+            for at in 0..set.members.len() {
+                if depth < 40 && random.random() && !items.contains(&Some(at)) {
+                    items.push(Some(at));
+                }
+            }
+            if depth < 40 && set.others.as_ref().is_some_and(|o| o.guard != Some(0)) {
+                items.push(None);
+            }
+            items.truncate(set.max.map_or(usize::MAX, |max| max as usize));
+            items.shuffle(random);
+            for (number, item) in items.into_iter().enumerate() {
+                if number > 0 {
+                    sample(grammar, &set.separator, random, depth + 1, out);
+                }
+                match item {
+                    Some(at) => {
+                        out.push_str(&set.members[at].key);
+                        sample(grammar, &set.members[at].value, random, depth + 1, out);
+                    }
+                    None => {
+                        let others = set.others.as_ref().unwrap();
+                        sample(grammar, &others.item, random, depth + 1, out);
+                    }
+                }
+            }
+        }
         Expr::Token { .. } => panic!("schemas name no tokens"),
     }
 }
@@ -485,9 +525,17 @@ fn random_texts_validate() {
             .should_validate_formats(true)
             .build(&schema)
             .unwrap();
-        for whitespace in [Whitespace::Compact, Whitespace::Spaced, flexible] {
+        let ways = [
+            (Whitespace::Compact, KeyOrder::Schema),
+            (Whitespace::Spaced, KeyOrder::Schema),
+            (flexible, KeyOrder::Schema),
+            (Whitespace::Spaced, KeyOrder::Any),
+            (flexible, KeyOrder::Any),
+        ];
+        for (whitespace, key_order) in ways {
             let options = SchemaOptions {
                 whitespace,
+                key_order,
                 ..SchemaOptions::default()
             };
             let compiled = compile(&schema, &options).unwrap();
