@@ -242,3 +242,98 @@ fn many_members_cost_no_more_than_their_keys() {
         assert!(states < bytes, "{states} states for {count} members");
     }
 }
+
+/// Every list of up to four values from a few, under schemas that count and compare items.
+#[test]
+fn arrays_that_count_and_compare_accept_what_is_valid() {
+    let values = [json!(1), json!(12), json!(true), json!("x"), json!(null)];
+    let schemas = [
+        json!({"items": {"enum": [1, 12, "x", null]}, "uniqueItems": true}),
+        json!({"items": {"enum": [1, 12, "x"]}, "uniqueItems": true, "minItems": 2, "maxItems": 2}),
+        json!({"items": {"type": ["boolean", "null"]}, "uniqueItems": true}),
+        json!({"items": {"type": "integer", "minimum": 0, "maximum": 13}, "uniqueItems": true}),
+        json!({"contains": {"const": 12}, "minItems": 2, "maxItems": 3}),
+        json!({"contains": {"type": "integer"}, "minContains": 2}),
+        json!({"contains": {"type": "integer"}, "maxContains": 1}),
+        json!({"contains": {"type": "integer"}, "minContains": 0, "maxContains": 2, "minItems": 2}),
+        json!({"contains": {"type": "integer"}, "minContains": 2, "maxContains": 2}),
+        json!({"allOf": [{"contains": {"type": "integer"}}, {"contains": {"type": ["integer", "null"]}}]}),
+        json!({"allOf": [{"contains": {"const": 1}}, {"contains": {"const": "x"}}, {"contains": {"type": "boolean"}}]}),
+    ];
+    for schema in schemas {
+        let mut schema = schema;
+        schema["type"] = json!("array");
+        let compiled = compile(&schema, &SchemaOptions::default()).unwrap();
+        assert!(
+            compiled.coverage.is_complete(),
+            "{schema}: {:?}",
+            compiled.coverage
+        );
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let mut recogniser = Recogniser::new(&compiled.grammar).unwrap();
+        let mut lists: Vec<Vec<&Value>> = vec![Vec::new()];
+        let mut counts = [0, 0];
+        while let Some(list) = lists.pop() {
+            let array: Value = list.iter().copied().cloned().collect();
+            let wanted = validator.is_valid(&array);
+            let text = spaced(&array);
+            assert_eq!(
+                recogniser.accepts(&text),
+                wanted,
+                "{schema}\n{text}\n{}",
+                compiled.grammar
+            );
+            counts[usize::from(wanted)] += 1;
+            if list.len() < 4 {
+                lists.extend(values.iter().map(|value| {
+                    let mut longer = list.clone();
+                    longer.push(value);
+                    longer
+                }));
+            }
+        }
+        assert!(
+            counts.iter().all(|&count| count > 0),
+            "{schema}: {counts:?}"
+        );
+    }
+    let none = json!({"type": "array", "contains": {"const": 1}, "maxContains": 0});
+    let refused = compile(&none, &SchemaOptions::default());
+    assert!(
+        matches!(refused, Err(SchemaError::Unsatisfiable { .. })),
+        "{refused:?}"
+    );
+}
+
+/// What GBNF takes too many rules for is checked afterwards where it is asked for.
+#[test]
+fn grammars_for_gbnf_can_be_printed() {
+    let options = SchemaOptions {
+        gbnf: true,
+        ..SchemaOptions::default()
+    };
+    let many: Vec<usize> = (0..20).collect();
+    for (schema, complete) in [
+        (
+            json!({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": true}),
+            true,
+        ),
+        (
+            json!({"type": "array", "items": {"enum": many}, "uniqueItems": true}),
+            false,
+        ),
+        (
+            json!({"type": "array", "contains": {"const": 1}, "maxItems": 9}),
+            false,
+        ),
+    ] {
+        let compiled = compile(&schema, &options).unwrap();
+        assert_eq!(compiled.coverage.is_complete(), complete, "{schema}");
+        let printed = compiled.grammar.to_gbnf().unwrap();
+        let limits = crate::grammar::Limits::default();
+        assert!(
+            crate::grammar::gbnf::parse(&printed, &limits).is_ok(),
+            "{printed}"
+        );
+    }
+}

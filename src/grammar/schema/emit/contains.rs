@@ -22,6 +22,13 @@ impl Emitter<'_, '_> {
         if !set.prefix.is_empty() || self.algebra.options.gbnf {
             return Ok(None);
         }
+        if set
+            .contains
+            .iter()
+            .any(|c| c.max.is_some_and(|max| max < c.min))
+        {
+            return Ok(Some(Expr::Alt(Vec::new())));
+        }
         let guard = match set.max {
             Some(_) => None,
             None => self.items_bound(set.min),
