@@ -184,7 +184,7 @@ const fn bad(arguments: &'static [&'static str], code: i32, says: &'static str) 
 }
 
 /// Files that the cases below name.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("bad.gbnf", "root ::= \"yes | \"no\"\n"),
     ("left.gbnf", "root ::= a\na ::= a \"x\" | \"y\"\n"),
     ("rootless.gbnf", "start ::= \"a\"\n"),
@@ -213,6 +213,10 @@ const FILES: [(&str, &str); 13] = [
     ("empty.gguf", ""),
     ("examples.jsonl", "{\"request\": 1}\n"),
     ("words.json", "not json"),
+    (
+        "many.json",
+        r#"{"properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}}}"#,
+    ),
 ];
 
 const BAD: &[Bad] = &[
@@ -298,6 +302,16 @@ const BAD: &[Bad] = &[
     ),
     bad(&["grammar", "check", "."], 5, "is a folder"),
     bad(&["grammar", "compile", "words.json"], 5, "not JSON"),
+    bad(
+        &["grammar", "compile", "--key-order", "any", "many.json"],
+        5,
+        "many.json: rule `root` has 8 members in any order",
+    ),
+    bad(
+        &["generate", "--key-order", "any", "x"],
+        2,
+        "--schema <FILE>",
+    ),
     bad(&["generate", "--grammar", "left.gbnf", "x"], 5, "left"),
     bad(&["generate", ""], 5, "the request is empty"),
     bad(&["task", "show", "1"], 8, "journal"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use snaffle::decode::SessionGenerator;
-use snaffle::grammar::schema::{Bounds, SchemaOptions, Whitespace, compile};
+use snaffle::grammar::schema::{Bounds, KeyOrder, SchemaOptions, Whitespace, compile};
 use snaffle::mask::{Lexicon, Limits, MaskStore};
 use snaffle::model::{
     Cancel, ChatTemplate, GenerateRequest, Generator, Message, Prompt, RandomSession, Role,
@@ -57,6 +57,10 @@ fn schemas() -> Vec<Value> {
         json!({"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}, "c": {"type": "null"}, "d": {"type": "null"}}, "additionalProperties": false}),
         json!({"$defs": {"tree": {"type": "object", "properties": {"leaf": {"type": "integer", "minimum": 0, "maximum": 9}, "next": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]}}, "required": ["leaf"], "additionalProperties": false}}, "$ref": "#/$defs/tree"}),
         json!({"type": "array", "prefixItems": [{"type": "string", "maxLength": 2}, {"type": "boolean"}], "items": false, "minItems": 2}),
+        json!({"type": "object", "properties": {"a": {"type": "boolean"}, "ab": {"type": "null"}, "б": {"type": "integer"}}, "required": ["ab"], "minProperties": 2, "maxProperties": 3, "additionalProperties": false}),
+        json!({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}, "required": ["b"], "maxProperties": 4, "patternProperties": {"^x": {"type": "integer"}}}),
+        json!({"type": "array", "items": {"enum": ["кухня", "a", "ab", 1, 12, null]}, "uniqueItems": true, "minItems": 2, "maxItems": 5}),
+        json!({"type": "array", "items": {"type": ["integer", "boolean"]}, "contains": {"type": "integer", "minimum": 5}, "minContains": 2, "maxItems": 4}),
         json!({"type": "object", "properties": {"device": {"enum": ["kitchen light", "свет"]}, "brightness": {"type": "integer", "minimum": 0, "maximum": 100}}, "required": ["device", "brightness"], "additionalProperties": false}),
     ]
 }
@@ -79,15 +83,17 @@ fn every_generation_parses_and_validates() {
     );
     let mut written = 0;
     for (number, schema) in schemas.iter().enumerate() {
-        let whitespaces = [
-            Whitespace::Spaced,
-            Whitespace::Compact,
-            Whitespace::Flexible { max: 2 },
+        let ways = [
+            (Whitespace::Spaced, KeyOrder::Schema),
+            (Whitespace::Spaced, KeyOrder::Any),
+            (Whitespace::Compact, KeyOrder::Schema),
+            (Whitespace::Flexible { max: 2 }, KeyOrder::Any),
         ];
         let validator = jsonschema::options().build(schema).unwrap();
-        for (way, whitespace) in whitespaces.into_iter().enumerate() {
+        for (way, &(whitespace, key_order)) in ways.iter().enumerate() {
             let options = SchemaOptions {
                 whitespace,
+                key_order,
                 bounds: Bounds {
                     string: Some(20),
                     items: Some(5),
@@ -97,7 +103,7 @@ fn every_generation_parses_and_validates() {
                 ..SchemaOptions::default()
             };
             let grammar = compile(schema, &options).unwrap().grammar;
-            for at in (way..each).step_by(3) {
+            for at in (way..each).step_by(ways.len()) {
                 let prompt = Prompt {
                     messages: vec![Message {
                         role: Role::User,

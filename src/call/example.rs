@@ -303,6 +303,24 @@ fn length(expr: &Expr, rules: &[Option<u64>]) -> Option<u64> {
         Expr::Repeat { expr, min, .. } => {
             Some(length(expr, rules)?.saturating_mul(u64::from(*min)))
         }
+        Expr::Unordered(set) => {
+            let (members, others) = set.shortest(|part| length(part, rules))?;
+            let items = members.len() as u64 + u64::from(others);
+            let mut sum = match items {
+                0 | 1 => 0,
+                _ => length(&set.separator, rules)?.saturating_mul(items - 1),
+            };
+            for at in members {
+                let member = &set.members[at];
+                let value = length(&member.value, rules)?;
+                sum = sum.saturating_add(member.key.len() as u64 + value);
+            }
+            if let Some(other) = set.others.as_ref().filter(|_| others > 0) {
+                let item = length(&other.item, rules)?;
+                sum = sum.saturating_add(item.saturating_mul(u64::from(others)));
+            }
+            Some(sum)
+        }
         Expr::Rule(id) => rules.get(id.0 as usize).copied().flatten(),
         Expr::Token { .. } => None,
     }
@@ -334,6 +352,28 @@ fn write(grammar: &Grammar, expr: &Expr, lengths: &[Option<u64>], out: &mut Stri
         Expr::Repeat { expr, min, .. } => {
             for _ in 0..*min {
                 write(grammar, expr, lengths, out);
+            }
+        }
+        Expr::Unordered(set) => {
+            let Some((members, others)) = set.shortest(|part| length(part, lengths)) else {
+                return;
+            };
+            let count = members.len() + others as usize;
+            for number in 0..count {
+                if number > 0 {
+                    write(grammar, &set.separator, lengths, out);
+                }
+                match members.get(number) {
+                    Some(&at) => {
+                        out.push_str(&set.members[at].key);
+                        write(grammar, &set.members[at].value, lengths, out);
+                    }
+                    None => {
+                        if let Some(others) = &set.others {
+                            write(grammar, &others.item, lengths, out);
+                        }
+                    }
+                }
             }
         }
         Expr::Rule(id) => write_rule(grammar, *id, lengths, out),

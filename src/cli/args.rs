@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags};
-use crate::grammar::schema::KeyOrder;
+use crate::grammar::schema::{KeyOrder, SchemaOptions};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -113,6 +113,15 @@ pub struct Generate {
     /// A JSON Schema that the text must satisfy
     #[arg(long, value_name = "FILE", conflicts_with = "grammar")]
     pub schema: Option<PathBuf>,
+    /// In which order the keys of the schema's objects may come
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_enum,
+        default_value_t,
+        requires = "schema"
+    )]
+    pub key_order: Order,
     /// A GBNF grammar that the text must match
     #[arg(long, value_name = "FILE")]
     pub grammar: Option<PathBuf>,
@@ -191,6 +200,9 @@ pub enum Grammar {
         /// Write a form of it that llama.cpp can run, without bounds that the schema does not set
         #[arg(long, conflicts_with = "coverage")]
         llama_cpp: bool,
+        /// In which order the keys of objects may come
+        #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+        key_order: Order,
     },
     /// Show what a grammar enforces of a JSON Schema or of a list of tools, keyword by keyword
     Explain {
@@ -239,6 +251,35 @@ pub struct GrammarBench {
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Generating>,
+}
+
+/// In which order the keys of objects may come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// As the schema lists them
+    #[default]
+    Schema,
+    /// In any order; as GBNF only for some seven keys
+    Any,
+}
+
+impl Order {
+    /// What a schema is compiled with.
+    pub fn options(self) -> SchemaOptions {
+        SchemaOptions {
+            key_order: self.into(),
+            ..SchemaOptions::default()
+        }
+    }
+}
+
+impl From<Order> for KeyOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Schema => Self::Schema,
+            Order::Any => Self::Any,
+        }
+    }
 }
 
 /// `snaffle task`.
@@ -347,21 +388,6 @@ pub struct Conformance {
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<ModelPlaces>,
-}
-
-/// Order of the keys of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// As the schema lists them
-    Schema,
-}
-
-impl From<Order> for KeyOrder {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Schema => Self::Schema,
-        }
-    }
 }
 
 /// `snaffle bench home`.

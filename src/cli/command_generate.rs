@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::input;
 use super::interrupt::Interrupts;
 use crate::grammar::Grammar;
-use crate::grammar::schema::{SchemaOptions, compile};
+use crate::grammar::schema::compile;
 use crate::model::{GenerateRequest, Generation, Generator, Message, Prompt, Role, Stop};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn wanted(context: &mut Context, args: &Generate) -> Result<Wanted, Failure> {
         });
     };
     let schema = read_schema(file)?;
-    let compiled = compile(&schema, &SchemaOptions::default())
+    let compiled = compile(&schema, &args.key_order.options())
         .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
     let complete = compiled.coverage.is_complete();
     Ok(Wanted {

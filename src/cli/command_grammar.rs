@@ -9,7 +9,7 @@ mod timing;
 
 pub use source::{read_grammar as read, read_schema};
 
-use super::args::{Grammar, GrammarBench};
+use super::args::{Grammar, GrammarBench, Order};
 use super::context::Context;
 use super::engine::Words;
 use super::error::Failure;
@@ -37,7 +37,8 @@ pub fn run(context: &mut Context, command: &Grammar) -> Result<Exit, Failure> {
             schema,
             coverage,
             llama_cpp,
-        } => compile_schema(context, schema, *coverage, *llama_cpp)?,
+            key_order,
+        } => compile_schema(context, schema, *coverage, *llama_cpp, *key_order)?,
         Grammar::Explain { schema } => {
             let source = of_schema(schema, &options)?;
             explain::write(context, &source)?;
@@ -116,8 +117,12 @@ fn compile_schema(
     file: &Path,
     coverage: bool,
     llama_cpp: bool,
+    order: Order,
 ) -> Result<(), Failure> {
-    let mut options = SchemaOptions::default();
+    let mut options = SchemaOptions {
+        gbnf: true,
+        ..order.options()
+    };
     if llama_cpp {
         // Bounds that only end runaway repetition would cost its sampler more than they are worth.
         options.bounds = Bounds {
@@ -135,13 +140,17 @@ fn compile_schema(
     if coverage {
         return explain::write(context, &source);
     }
+    let gbnf = |source: &Source| {
+        let printed = source.grammar.to_gbnf();
+        printed.map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+    };
     let terminal = &mut context.terminal;
     if terminal.json {
         let mut value = explain::to_json(&source);
-        value["grammar"] = source.grammar.to_string().into();
+        value["grammar"] = gbnf(&source)?.into();
         return Ok(terminal.write_json(&value)?);
     }
-    Ok(write!(terminal.out, "{}", source.grammar)?)
+    Ok(write!(terminal.out, "{}", gbnf(&source)?)?)
 }
 
 fn measure(context: &mut Context, args: &GrammarBench) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ pub(crate) fn depth(expr: &Expr) -> usize {
                 open.extend(parts.iter().map(|part| (part, level + 1)));
             }
             Expr::Repeat { expr, .. } => open.push((expr, level + 1)),
+            Expr::Unordered(set) => open.extend(set.parts().map(|part| (part, level + 1))),
             Expr::Empty
             | Expr::Literal(_)
             | Expr::Class(_)
@@ -72,6 +73,7 @@ fn for_each_reference(expr: &Expr, mut visit: impl FnMut(RuleId)) {
         match expr {
             Expr::Seq(inner) | Expr::Alt(inner) => parts.extend(inner),
             Expr::Repeat { expr, .. } => parts.push(expr),
+            Expr::Unordered(set) => parts.extend(set.parts()),
             Expr::Rule(id) => visit(*id),
             Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
         }
@@ -87,6 +89,7 @@ pub(crate) fn is_nullable(expr: &Expr, rules: &[bool]) -> bool {
         Expr::Seq(parts) => parts.iter().all(|part| is_nullable(part, rules)),
         Expr::Alt(parts) => parts.iter().any(|part| is_nullable(part, rules)),
         Expr::Repeat { expr, min, max } => *min == 0 || *max == Some(0) || is_nullable(expr, rules),
+        Expr::Unordered(set) => set.min == 0 && !set.members.iter().any(|member| member.required),
         Expr::Rule(id) => rules[id.0 as usize],
     }
 }
@@ -111,6 +114,14 @@ fn first_rules(expr: &Expr, nullable: &[bool], found: &mut Vec<RuleId>) {
         Expr::Repeat { expr, max, .. } => {
             if *max != Some(0) {
                 first_rules(expr, nullable, found);
+            }
+        }
+        Expr::Unordered(set) => {
+            for member in set.members.iter().filter(|member| member.key.is_empty()) {
+                first_rules(&member.value, nullable, found);
+            }
+            if let Some(others) = &set.others {
+                first_rules(&others.item, nullable, found);
             }
         }
         Expr::Rule(id) => found.push(*id),
@@ -183,6 +194,10 @@ fn is_productive(expr: &Expr, rules: &[bool]) -> bool {
         Expr::Seq(parts) => parts.iter().all(|part| is_productive(part, rules)),
         Expr::Alt(parts) => parts.iter().any(|part| is_productive(part, rules)),
         Expr::Repeat { expr, min, .. } => *min == 0 || is_productive(expr, rules),
+        Expr::Unordered(set) => {
+            let length = |expr: &Expr| is_productive(expr, rules).then_some(0);
+            set.shortest(length).is_some()
+        }
         Expr::Rule(id) => rules[id.0 as usize],
     }
 }

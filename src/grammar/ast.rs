@@ -135,6 +135,8 @@ pub enum Expr {
     },
     /// Another rule.
     Rule(RuleId),
+    /// Members in any order, each at most once.
+    Unordered(Box<Unordered>),
     /// One particular token of the vocabulary (`<[1000]>`, `<think>`), or with `negated` any other
     /// single token. Has no meaning in bytes: it is resolved where a vocabulary is known.
     Token {
@@ -143,6 +145,98 @@ pub enum Expr {
         /// Whether it is any other one.
         negated: bool,
     },
+}
+
+/// Items in any order with a separator between them: members that are known by their keys, each
+/// at most once, and possibly others. GBNF has no such construct; it is matched with the set of
+/// the members that were there, never as an alternation of permutations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unordered {
+    /// The members, each with a key of its own.
+    pub members: Vec<Member>,
+    /// Between two items.
+    pub separator: Expr,
+    /// Items that are not members.
+    pub others: Option<Others>,
+    /// Fewest items, members and others together.
+    pub min: u32,
+    /// Most items, members and others together; `None`: without bound.
+    pub max: Option<u32>,
+}
+
+/// An item that an [`Unordered`] knows by its key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    /// What it begins with and is known by. Empty where it is known by its value alone, which then
+    /// is not empty.
+    pub key: String,
+    /// What follows the key.
+    pub value: Expr,
+    /// Whether it must be there.
+    pub required: bool,
+}
+
+/// The items of an [`Unordered`] that are not its members. A text that is both is matched as
+/// either, so what is to come only once must not match here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Others {
+    /// One such item. It never matches the empty string, even where the expression does.
+    pub item: Expr,
+    /// Most of them; `None`: without bound. A guard against runaway repetition rather than a part
+    /// of what is meant, so GBNF, which cannot count across members, is printed without it.
+    pub guard: Option<u32>,
+}
+
+impl Unordered {
+    /// The fewest and shortest items that make a text, given the length of the shortest text of an
+    /// expression: positions of members, and how many others. `None` if there is no text.
+    pub fn shortest(&self, length: impl Fn(&Expr) -> Option<u64>) -> Option<(Vec<usize>, u32)> {
+        let mut chosen = Vec::new();
+        let mut optional = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            match length(&member.value) {
+                None if member.required => return None,
+                None => {}
+                Some(_) if member.required => chosen.push(at),
+                Some(value) => optional.push((value.saturating_add(member.key.len() as u64), at)),
+            }
+        }
+        let lack = (self.min as usize).saturating_sub(chosen.len());
+        optional.sort_unstable();
+        let other = self.others.as_ref().and_then(|others| {
+            let most = others.guard.unwrap_or(u32::MAX);
+            length(&others.item).map(|length| (length, most as usize))
+        });
+        let dear = other.map_or(usize::MAX, |(length, _)| {
+            optional.partition_point(|member| member.0 <= length)
+        });
+        let cheap = lack.min(optional.len()).min(dear);
+        let others = (lack - cheap).min(other.map_or(0, |(_, most)| most));
+        let members = lack - others;
+        let items = chosen.len() + lack;
+        if members > optional.len()
+            || self.max.is_some_and(|max| items > max as usize)
+            || (items > 1 && length(&self.separator).is_none())
+        {
+            return None;
+        }
+        chosen.extend(optional[..members].iter().map(|member| member.1));
+        Some((chosen, others as u32))
+    }
+
+    /// The expressions that it is made of.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        let values = self.members.iter().map(|member| &member.value);
+        let others = self.others.iter().map(|others| &others.item);
+        values.chain(others).chain([&self.separator])
+    }
+
+    /// The expressions that it is made of, for changing.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let values = self.members.iter_mut().map(|member| &mut member.value);
+        let others = self.others.iter_mut().map(|others| &mut others.item);
+        values.chain(others).chain([&mut self.separator])
+    }
 }
 
 /// How a grammar names a token.

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::hash::{Hashes, Mix, purpose};
 use super::limits::{Bound, LimitError, Limits};
 use super::program::{Instruction, Pc, Program, UNBOUNDED, slot_bit};
-use super::stacks::{BOTTOM, FAR_CLOSED, FAR_OPEN, Frame, PLAIN, ROOT, Stacks};
+use super::stacks::{BOTTOM, FAR_CLOSED, FAR_OPEN, Frame, PLAIN, ROOT, SetCount, Stacks};
 
 /// A state's number. It stays valid as long as its automaton.
 pub(crate) type StateId = u32;
@@ -184,17 +184,25 @@ impl Automaton {
         self.work.clear();
         for at in start..start + len {
             let Configuration { pc, stack } = self.configurations[at as usize];
-            if let Instruction::Bytes(span) = self.program.instructions[pc as usize] {
-                let edges = self.program.edges(span);
-                let at = edges.partition_point(|edge| edge.high < byte);
-                if let Some(edge) = edges.get(at)
-                    && edge.low <= byte
-                {
-                    self.work.push(Configuration {
-                        pc: edge.next,
-                        stack,
-                    });
+            match self.program.instructions[pc as usize] {
+                Instruction::Bytes(span) => {
+                    let edges = self.program.edges(span);
+                    let at = edges.partition_point(|edge| edge.high < byte);
+                    if let Some(edge) = edges.get(at)
+                        && edge.low <= byte
+                    {
+                        let pc = edge.next;
+                        self.work.push(Configuration { pc, stack });
+                    }
                 }
+                Instruction::Key { set, node } => {
+                    let edge = self.key_edges(set, node, stack).find(|edge| edge.0 == byte);
+                    if let Some((_, node)) = edge {
+                        let pc = self.program.sets[set as usize].keys + node;
+                        self.work.push(Configuration { pc, stack });
+                    }
+                }
+                _ => {}
             }
         }
         if self.work.is_empty() {
@@ -276,16 +284,7 @@ impl Automaton {
             let Configuration { pc, stack } = configuration;
             let instruction = self.program.instructions[pc as usize];
             if let Instruction::Bytes(_) | Instruction::Token { .. } = instruction {
-                self.found.push(configuration);
-                if self.found.len() > self.limits.configurations {
-                    self.found.sort_unstable();
-                    self.found.dedup();
-                    LimitError::check(
-                        Bound::Configurations,
-                        self.found.len(),
-                        self.limits.configurations,
-                    )?;
-                }
+                self.keep(configuration)?;
                 continue;
             }
             if steps > FEW && !self.seen.insert(configuration) {
@@ -309,6 +308,16 @@ impl Automaton {
                     self.work.push(Configuration { pc: entry, stack });
                 }
                 Instruction::Loop { .. } => self.decide(pc, 0, stack)?,
+                Instruction::Unordered(set) => {
+                    let seen = self.stacks.seen.none(&self.program, set)?;
+                    self.after_item(pc, seen, stack, true)?;
+                }
+                Instruction::Key { set, node } => {
+                    if self.key_edges(set, node, stack).next().is_some() {
+                        self.keep(configuration)?;
+                    }
+                    self.take_members(set, node, stack)?;
+                }
                 Instruction::Ret | Instruction::Exit => match stack {
                     ROOT => ends.accepting = true,
                     BOTTOM => ends.exits = true,
@@ -321,16 +330,123 @@ impl Automaton {
         self.intern(ends)
     }
 
+    /// Keeps a configuration that takes input.
+    fn keep(&mut self, configuration: Configuration) -> Result<(), LimitError> {
+        self.found.push(configuration);
+        let limit = self.limits.configurations;
+        if self.found.len() > limit {
+            self.found.sort_unstable();
+            self.found.dedup();
+            LimitError::check(Bound::Configurations, self.found.len(), limit)?;
+        }
+        Ok(())
+    }
+
+    /// The edges of a node of a set's keys that lead to a member that is left.
+    fn key_edges(&self, set: u32, node: u32, stack: u32) -> impl Iterator<Item = (u8, u32)> {
+        let seen = SetCount::of(self.stacks.top(stack).count).seen;
+        let edges = self.program.sets[set as usize].edges(node).iter().copied();
+        edges.filter(move |edge| self.stacks.seen.leads_on(&self.program, seen, edge.1))
+    }
+
+    /// Goes on behind the keys that end at a node.
+    fn take_members(&mut self, set: u32, node: u32, stack: u32) -> Result<(), LimitError> {
+        let Frame {
+            pc, count, parent, ..
+        } = self.stacks.top(stack);
+        let seen = SetCount::of(count).seen;
+        for member in self.stacks.seen.ending(&self.program, seen, node) {
+            let count = SetCount {
+                seen: self.stacks.seen.with_member(&self.program, seen, member)?,
+                choosing: false,
+            };
+            let stack = self.stacks.set_frame(&self.program, pc, count, parent)?;
+            let pc = self.program.sets[set as usize].members[member as usize].value;
+            self.work.push(Configuration { pc, stack });
+        }
+        Ok(())
+    }
+
+    /// At a set of members, before the first item or after one: on, or another item.
+    fn after_item(
+        &mut self,
+        pc: Pc,
+        seen: u32,
+        stack: u32,
+        is_first: bool,
+    ) -> Result<(), LimitError> {
+        let Instruction::Unordered(set) = self.program.instructions[pc as usize] else {
+            return Ok(());
+        };
+        let (next, separator) = {
+            let set = &self.program.sets[set as usize];
+            (set.next, set.separator)
+        };
+        if self.stacks.seen.may_end(seen) {
+            self.work.push(Configuration { pc: next, stack });
+        }
+        if self.stacks.seen.goes_on(&self.program, seen) {
+            let count = SetCount {
+                seen,
+                choosing: true,
+            };
+            let frame = self.stacks.set_frame(&self.program, pc, count, stack)?;
+            if is_first {
+                self.choose(set, seen, frame)?;
+            } else {
+                self.work.push(Configuration {
+                    pc: separator,
+                    stack: frame,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// At a set of members where an item must come: `frame` says so.
+    fn choose(&mut self, set: u32, seen: u32, frame: u32) -> Result<(), LimitError> {
+        let (keys, other) = {
+            let set = &self.program.sets[set as usize];
+            (set.keys, set.other)
+        };
+        if self.stacks.seen.leads_on(&self.program, seen, 0) {
+            self.work.push(Configuration {
+                pc: keys,
+                stack: frame,
+            });
+        }
+        if self.stacks.seen.may_take_other(&self.program, seen) {
+            let Frame { pc, parent, .. } = self.stacks.top(frame);
+            let count = SetCount {
+                seen: self.stacks.seen.with_other(&self.program, seen)?,
+                choosing: false,
+            };
+            let stack = self.stacks.set_frame(&self.program, pc, count, parent)?;
+            self.work.push(Configuration { pc: other, stack });
+        }
+        Ok(())
+    }
+
     /// Goes on where a frame says.
     fn resume(&mut self, frame: u32) -> Result<(), LimitError> {
         let Frame {
             pc, count, parent, ..
         } = self.stacks.top(frame);
+        let instruction = self.program.instructions[pc as usize];
+        if count != PLAIN
+            && let Instruction::Unordered(set) = instruction
+        {
+            let SetCount { seen, choosing } = SetCount::of(count);
+            return if choosing {
+                self.choose(set, seen, frame)
+            } else {
+                self.after_item(pc, seen, parent, false)
+            };
+        }
         match count {
             PLAIN => self.work.push(Configuration { pc, stack: parent }),
             FAR_OPEN | FAR_CLOSED => {
-                if let Instruction::Loop { body, next, .. } = self.program.instructions[pc as usize]
-                {
+                if let Instruction::Loop { body, next, .. } = instruction {
                     self.work.push(Configuration {
                         pc: body,
                         stack: frame,
@@ -410,10 +526,15 @@ impl Automaton {
             for (all, own) in allowed.iter_mut().zip(&self.program.takes[pc as usize]) {
                 *all |= own;
             }
-            has_tokens |= matches!(
-                self.program.instructions[pc as usize],
-                Instruction::Token { .. }
-            );
+            match self.program.instructions[pc as usize] {
+                Instruction::Token { .. } => has_tokens = true,
+                Instruction::Key { set, node } => {
+                    for (byte, _) in self.key_edges(set, node, stack) {
+                        allowed[usize::from(byte >> 6)] |= 1 << (byte & 63);
+                    }
+                }
+                _ => {}
+            }
             slots |= slot_bit(self.program.slot_of[pc as usize]) | self.stacks.top(stack).slots;
         }
         self.states.push(State {
@@ -438,8 +559,23 @@ impl Automaton {
     }
 
     fn configuration_distance(&self, configuration: Configuration) -> u64 {
-        self.program.distance[configuration.pc as usize]
-            .saturating_add(self.stacks.top(configuration.stack).distance)
+        let Configuration { pc, stack } = configuration;
+        match self.program.instructions[pc as usize] {
+            Instruction::Key { node, .. } => self.key_distance(node, stack),
+            _ => self.program.distance[pc as usize].saturating_add(self.stacks.top(stack).distance),
+        }
+    }
+
+    /// Fewest bytes from within a key to the end of the text.
+    fn key_distance(&self, node: u32, stack: u32) -> u64 {
+        let Frame { count, parent, .. } = self.stacks.top(stack);
+        let seen = SetCount::of(count).seen;
+        let below = self.stacks.top(parent).distance;
+        let way = self
+            .stacks
+            .seen
+            .distance_from_key(&self.program, seen, node);
+        way.saturating_add(below)
     }
 
     /// Fewest bytes to the end of the text; `None` for the dead state.
@@ -461,15 +597,25 @@ impl Automaton {
         }
         let mut best: Option<(u64, u8)> = None;
         for &Configuration { pc, stack } in self.of(state) {
-            let Instruction::Bytes(span) = self.program.instructions[pc as usize] else {
-                continue;
-            };
-            let below = self.stacks.top(stack).distance;
-            for edge in self.program.edges(span) {
-                let way = self.program.distance[edge.next as usize].saturating_add(below);
+            let mut offer = |way: u64, byte: u8| {
                 if best.is_none_or(|(shortest, _)| way < shortest) {
-                    best = Some((way, edge.low));
+                    best = Some((way, byte));
                 }
+            };
+            match self.program.instructions[pc as usize] {
+                Instruction::Bytes(span) => {
+                    let below = self.stacks.top(stack).distance;
+                    for edge in self.program.edges(span) {
+                        let way = self.program.distance[edge.next as usize];
+                        offer(way.saturating_add(below), edge.low);
+                    }
+                }
+                Instruction::Key { set, node } => {
+                    for (byte, node) in self.key_edges(set, node, stack) {
+                        offer(self.key_distance(node, stack), byte);
+                    }
+                }
+                _ => {}
             }
         }
         best.map(|(_, byte)| byte)
@@ -540,14 +686,13 @@ impl Automaton {
         let hashes = self
             .hashes
             .get_or_insert_with(|| Hashes::new(&self.program, self.stacks.clamp));
-        let hashes = &hashes.instructions;
         let State { start, len, .. } = self.states[state as usize];
         let mut parts: SmallVec<[u128; 8]> = SmallVec::new();
         for &Configuration { pc, stack } in
             &self.configurations[start as usize..(start + len) as usize]
         {
             let mut mix = Mix::new(purpose::PART);
-            mix.add_wide(hashes[pc as usize]);
+            mix.add_wide(hashes.instructions[pc as usize]);
             mix.add_wide(self.stacks.hash(&self.program, hashes, stack));
             parts.push(mix.finish());
         }

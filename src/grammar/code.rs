@@ -51,6 +51,18 @@ impl Code {
         Ok((self.instructions.len() - 1) as Pc)
     }
 
+    /// Whether all of `bytes` can be spelled; notes those that cannot.
+    pub(super) fn spells(&mut self, bytes: &[u8]) -> bool {
+        let mut all = true;
+        for &byte in bytes {
+            if !self.spellable[usize::from(byte)] {
+                self.missing[usize::from(byte)] = true;
+                all = false;
+            }
+        }
+        all
+    }
+
     /// A run of bytes.
     pub(super) fn bytes(&mut self, bytes: &[u8], next: Pc) -> Result<Pc, LimitError> {
         let mut next = next;

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::analysis::{is_nullable, nullable_rules};
 use super::ast::{Expr, Grammar, GrammarBuilder, RuleId};
 use super::limits::{Bound, LimitError, Limits};
+use super::permute::{self, PrintError};
 
 /// Counts up to this are left to llama.cpp's own unrolling, whose limit is 2,000.
 const UNROLLED: u32 = 1_024;
@@ -23,7 +24,14 @@ const COPIES: u64 = 50_000;
 ///
 /// # Errors
 /// [`Bound::Rules`] where the result has more rules than `limits` allow.
-pub fn for_llama_cpp(grammar: &Grammar, limits: &Limits) -> Result<Grammar, LimitError> {
+pub fn for_llama_cpp(grammar: &Grammar, limits: &Limits) -> Result<Grammar, CompatibleError> {
+    let spelled_out;
+    let grammar = if permute::is_needed(grammar) {
+        spelled_out = permute::spelled_out(grammar)?;
+        &spelled_out
+    } else {
+        grammar
+    };
     let mut builder = GrammarBuilder::new();
     // Same order, so that the numbers of rules stay.
     for rule in grammar.rules() {
@@ -62,6 +70,17 @@ pub fn for_llama_cpp(grammar: &Grammar, limits: &Limits) -> Result<Grammar, Limi
     Ok(rewriter.builder.finish(grammar.root()))
 }
 
+/// Why there is no form of a grammar that llama.cpp can run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompatibleError {
+    /// It takes too many rules.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// Too many members in any order.
+    #[error(transparent)]
+    Orders(#[from] PrintError),
+}
+
 /// Copies that llama.cpp would make of the counters in `expr`.
 fn copies(expr: &Expr) -> u64 {
     match expr {
@@ -69,7 +88,13 @@ fn copies(expr: &Expr) -> u64 {
         Expr::Repeat { expr, min, max } => {
             u64::from(max.unwrap_or(*min).min(UNROLLED)) + copies(expr)
         }
-        Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Rule(_) | Expr::Token { .. } => 0,
+        // Members in any order are spelled out before.
+        Expr::Unordered(_)
+        | Expr::Empty
+        | Expr::Literal(_)
+        | Expr::Class(_)
+        | Expr::Rule(_)
+        | Expr::Token { .. } => 0,
     }
 }
 
@@ -274,7 +299,8 @@ impl Rewriter<'_> {
                 Expr::Rule(some)
             }
             Expr::Empty | Expr::Literal(_) => Expr::Alt(Vec::new()),
-            Expr::Class(_) | Expr::Token { .. } => expr.clone(),
+            // Members in any order are spelled out before.
+            Expr::Class(_) | Expr::Token { .. } | Expr::Unordered(_) => expr.clone(),
         }
     }
 }

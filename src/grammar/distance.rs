@@ -5,6 +5,7 @@
 //! without dead instructions never leads a model where no token goes on.
 
 use super::program::{Edge, Instruction, NEVER, Pc, Program, Span};
+use super::unordered;
 
 /// Computes [`Program::distance`].
 pub(super) fn measure(program: &mut Program) {
@@ -50,6 +51,9 @@ fn distance(program: &Program, pc: Pc) -> u64 {
         Instruction::Loop {
             body, next, min, ..
         } => program.loop_distance(body, next, min, 0),
+        Instruction::Unordered(set) => unordered::shortest(program, &program.sets[set as usize]),
+        // What is left of a set is known only by the stack.
+        Instruction::Key { .. } => 0,
         Instruction::Token { token, next, .. } => {
             of(next).saturating_add(u64::from(token.bytes.max(1)))
         }
@@ -93,7 +97,7 @@ fn users(program: &Program) -> Users {
 /// Calls `visit` with every instruction that `pc` leads to, called routines included.
 pub(super) fn successors(program: &Program, pc: Pc, mut visit: impl FnMut(Pc)) {
     match program.instructions[pc as usize] {
-        Instruction::Ret | Instruction::Exit => {}
+        Instruction::Ret | Instruction::Exit | Instruction::Key { .. } => {}
         Instruction::Bytes(span) => program.edges(span).iter().for_each(|edge| visit(edge.next)),
         Instruction::Split(span) => program.targets(span).iter().for_each(|&pc| visit(pc)),
         Instruction::Call { routine, next } => {
@@ -103,6 +107,13 @@ pub(super) fn successors(program: &Program, pc: Pc, mut visit: impl FnMut(Pc)) {
         Instruction::Loop { body, next, .. } => {
             visit(body);
             visit(next);
+        }
+        Instruction::Unordered(set) => {
+            let set = &program.sets[set as usize];
+            set.members.iter().for_each(|member| visit(member.value));
+            visit(set.separator);
+            visit(set.other);
+            visit(set.next);
         }
         Instruction::Token { next, .. } => visit(next),
     }

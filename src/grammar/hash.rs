@@ -13,7 +13,7 @@
 
 use smallvec::SmallVec;
 
-use super::program::{Instruction, NO_SLOT, Pc, Program, slot_bit};
+use super::program::{Instruction, NO_SLOT, Pc, Program, SetMember, slot_bit};
 
 /// A 128-bit hash in the making.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,12 @@ impl Mix {
     }
 
     pub(crate) fn add_text(&mut self, text: &str) {
+        self.add_bytes(text.as_bytes());
+    }
+
+    pub(crate) fn add_bytes(&mut self, text: &[u8]) {
         self.add(text.len() as u64);
-        for chunk in text.as_bytes().chunks(8) {
+        for chunk in text.chunks(8) {
             let mut bytes = [0; 8];
             bytes[..chunk.len()].copy_from_slice(chunk);
             self.add(u64::from_le_bytes(bytes));
@@ -82,6 +86,7 @@ pub(crate) mod purpose {
     pub(crate) const FRAME: u64 = 6;
     pub(crate) const STATE: u64 = 7;
     pub(crate) const PART: u64 = 8;
+    pub(crate) const MEMBERS: u64 = 9;
 }
 
 /// All hashes of a program.
@@ -89,6 +94,8 @@ pub(crate) mod purpose {
 pub(crate) struct Hashes {
     /// Of each instruction.
     pub(crate) instructions: Vec<u128>,
+    /// Of each member of each set: its key, and what follows it.
+    pub(crate) members: Vec<Vec<u128>>,
     /// Of each slot of live values: its name, its content.
     slots: Vec<(u128, u128)>,
 }
@@ -121,8 +128,17 @@ impl Hashes {
                 slot.1 = instructions[routine.entry as usize];
             }
         }
+        let members = program
+            .sets
+            .iter()
+            .map(|set| {
+                let of = |member| member_hash(member, instructions[member.value as usize]);
+                set.members.iter().map(of).collect()
+            })
+            .collect();
         Self {
             instructions,
+            members,
             slots,
         }
     }
@@ -149,6 +165,15 @@ impl Hashes {
         let found = self.slots.iter().find(|contents| contents.0 == name);
         found.map(|contents| contents.1)
     }
+}
+
+/// The hash of a member of a set, given that of what follows its key.
+fn member_hash(member: &SetMember, value: u128) -> u128 {
+    let mut mix = Mix::new(purpose::MEMBERS);
+    mix.add(u64::from(member.required));
+    mix.add_bytes(&member.key);
+    mix.add_wide(value);
+    mix.finish()
 }
 
 /// Successors as the hash sees them: the content of a slot is not one.
@@ -207,6 +232,31 @@ impl Hasher<'_> {
                 mix.add(u64::from(min.min(self.clamp)) << 32 | u64::from(max.min(self.clamp)));
                 mix.add_wide(child(body));
                 mix.add_wide(child(next));
+            }
+            Instruction::Unordered(set) => {
+                mix.add(8);
+                let set = &self.program.sets[set as usize];
+                let mut required = 0;
+                for member in &set.members {
+                    required += u32::from(member.required);
+                    mix.add_wide(member_hash(member, child(member.value)));
+                }
+                let others = set.most_others;
+                for count in [set.min, set.max] {
+                    mix.add(u64::from(count.saturating_sub(required).min(self.clamp)));
+                }
+                mix.add(u64::from(others.min(self.clamp)));
+                for pc in [set.separator, set.other, set.next] {
+                    mix.add_wide(child(pc));
+                }
+            }
+            Instruction::Key { set, node } => {
+                // What is left of the set is on the stack: here is only how far a key was read.
+                mix.add(9);
+                let set = &self.program.sets[set as usize];
+                let node = set.nodes[node as usize];
+                let key = &set.members[node.first as usize].key;
+                mix.add_bytes(&key[..node.depth as usize]);
             }
             Instruction::Token {
                 token,

@@ -10,13 +10,15 @@ use rustc_hash::FxHashMap;
 
 use super::alphabet::Alphabet;
 use super::analysis;
-use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference};
+use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference, Unordered};
 use super::code::Code;
 use super::distance;
 use super::limits::{Bound, LimitError, Limits};
 use super::program::{
-    DEAD, EXIT, Instruction, NEVER, NO_SLOT, Pc, Program, RET, Routine, Span, UNBOUNDED,
+    DEAD, EXIT, Instruction, MemberSet, NEVER, NO_SLOT, Pc, Program, RET, Routine, SetMember, Span,
+    UNBOUNDED,
 };
+use super::unordered;
 
 /// Why a grammar cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +108,7 @@ struct Lowerer<'a> {
     nullable: Vec<bool>,
     slots: Vec<String>,
     routines: Vec<Routine>,
+    sets: Vec<MemberSet>,
     known: FxHashMap<Target<'a>, u32>,
     open: Vec<(u32, Target<'a>)>,
     /// Where a routine of the rule that is being compiled returns.
@@ -133,6 +136,7 @@ impl<'a> Lowerer<'a> {
             nullable,
             slots: Vec::new(),
             routines: Vec::new(),
+            sets: Vec::new(),
             known: FxHashMap::default(),
             open: Vec::new(),
             ret: RET,
@@ -221,6 +225,7 @@ impl<'a> Lowerer<'a> {
                 let routine = self.routine(Target::Rule(*id));
                 Ok(self.code.push(Instruction::Call { routine, next })?)
             }
+            Expr::Unordered(set) => self.unordered(set, next),
             Expr::Token { token, negated } => self.token(token, *negated, next),
         }
     }
@@ -258,11 +263,73 @@ impl<'a> Lowerer<'a> {
                 // Each iteration that counts is not empty, and there is at least one.
                 _ => self.count(expr, (*min).clamp(1, 1), *max, next),
             },
+            Expr::Unordered(set) => {
+                let body = self.unordered(set, next)?;
+                if let Instruction::Unordered(set) = self.code.instructions[body as usize] {
+                    // No item is empty.
+                    let min = &mut self.sets[set as usize].min;
+                    *min = (*min).max(1);
+                }
+                Ok(body)
+            }
             Expr::Rule(id) => {
                 let routine = self.routine(Target::NonEmpty(*id));
                 Ok(self.code.push(Instruction::Call { routine, next })?)
             }
         }
+    }
+
+    /// Compiles items in any order.
+    fn unordered(&mut self, set: &'a Unordered, next: Pc) -> Result<Pc, LowerError> {
+        let mut members = Vec::with_capacity(set.members.len());
+        for member in &set.members {
+            let spelled = self.code.spells(member.key.as_bytes());
+            members.push(SetMember {
+                key: member.key.as_bytes().into(),
+                value: match spelled {
+                    // No item is empty.
+                    true if member.key.is_empty() => self.non_empty(&member.value, self.ret)?,
+                    true => self.expr(&member.value, self.ret)?,
+                    false => DEAD,
+                },
+                required: member.required,
+            });
+        }
+        members.sort_by(|a, b| a.key.cmp(&b.key));
+        let separator = self.expr(&set.separator, self.ret)?;
+        let (other, most_others) = match &set.others {
+            Some(others) => (
+                self.non_empty(&others.item, self.ret)?,
+                others.guard.unwrap_or(UNBOUNDED),
+            ),
+            None => (DEAD, 0),
+        };
+        let (nodes, edges) = unordered::trie(&members);
+        let mut keys = DEAD;
+        for node in 0..nodes.len() as u32 {
+            let pc = self.code.push(Instruction::Key {
+                set: self.sets.len() as u32,
+                node,
+            })?;
+            if node == 0 {
+                keys = pc;
+            }
+        }
+        let number = self.sets.len() as u32;
+        let at = self.code.push(Instruction::Unordered(number))?;
+        self.sets.push(MemberSet {
+            members,
+            nodes,
+            edges,
+            keys,
+            separator,
+            other,
+            next,
+            min: set.min,
+            max: set.max.unwrap_or(UNBOUNDED),
+            most_others,
+        });
+        Ok(at)
     }
 
     fn sequence(&mut self, parts: &'a [Expr], next: Pc) -> Result<Pc, LowerError> {
@@ -442,6 +509,7 @@ impl<'a> Lowerer<'a> {
             edges: self.code.edges,
             targets: self.code.targets,
             routines: self.routines,
+            sets: self.sets,
             slot_of: self.code.slot_of,
             slots: self.slots,
         };
@@ -473,7 +541,7 @@ fn is_small(expr: &Expr, left: &mut usize) -> bool {
     let cost = match expr {
         Expr::Literal(text) => text.len(),
         Expr::Class(class) => class.ranges().len(),
-        Expr::Rule(_) => return false,
+        Expr::Rule(_) | Expr::Unordered(_) => return false,
         _ => 1,
     };
     if cost > *left {
@@ -502,6 +570,10 @@ fn classify(program: &mut Program) {
     let mut starts = [false; 257];
     starts[0] = true;
     program.takes = vec![[0; 4]; program.instructions.len()];
+    for &(byte, _) in program.sets.iter().flat_map(|set| &set.edges) {
+        starts[usize::from(byte)] = true;
+        starts[usize::from(byte) + 1] = true;
+    }
     for (pc, instruction) in program.instructions.iter().enumerate() {
         let Instruction::Bytes(span) = instruction else {
             continue;

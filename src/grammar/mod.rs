@@ -14,15 +14,21 @@ pub mod gbnf;
 pub(crate) mod hash;
 pub mod limits;
 pub mod lower;
+mod permute;
 mod print;
 pub(crate) mod program;
 mod recogniser;
 mod sample;
 pub mod schema;
 mod stacks;
+mod unordered;
 
-pub use ast::{CharClass, Expr, Grammar, GrammarBuilder, Rule, RuleId, TokenReference};
-pub use compatible::for_llama_cpp;
+pub use ast::{
+    CharClass, Expr, Grammar, GrammarBuilder, Member, Others, Rule, RuleId, TokenReference,
+    Unordered,
+};
+pub use compatible::{CompatibleError, for_llama_cpp};
 pub use limits::{Bound, LimitError, Limits};
+pub use permute::PrintError;
 pub use recogniser::{Position, Recogniser};
 pub use sample::{SampleError, SampleLength, sample};

@@ -1,24 +1,58 @@
 //! Prints a grammar as GBNF that a person can read and llama.cpp's parser accepts.
 //!
-//! `parse(print(grammar))` matches the same texts. Names keep to letters, digits and hyphens;
+//! `parse(print(grammar))` matches the same texts, guards against runaway repetition among items
+//! in any order aside, which GBNF cannot say. Names keep to letters, digits and hyphens;
 //! everything that is not printable ASCII or a letter of some script is escaped. The root is
 //! called `root` and comes first.
 
 use std::fmt::{self, Write};
 
-use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference};
+use super::ast::{CharClass, Expr, Grammar, RuleId, TokenReference, Unordered};
+use super::permute::{self, PrintError};
 
+impl Grammar {
+    /// The grammar as GBNF. Members in any order are written out as rules, one for each set of
+    /// members that may be behind.
+    ///
+    /// # Errors
+    /// If that takes more than 128 rules: some seven members.
+    pub fn to_gbnf(&self) -> Result<String, PrintError> {
+        if permute::is_needed(self) {
+            Ok(Plain(&permute::spelled_out(self)?).to_string())
+        } else {
+            Ok(Plain(self).to_string())
+        }
+    }
+}
+
+/// GBNF, or, where members in any order are too many for it, a notation of our own that no parser
+/// reads. [`to_gbnf`](Grammar::to_gbnf) is never anything but GBNF.
 impl fmt::Display for Grammar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = names(self);
-        let order = std::iter::once(self.root()).chain(
-            (0..self.rules().len())
+        if permute::is_needed(self)
+            && let Ok(grammar) = permute::spelled_out(self)
+        {
+            return Plain(&grammar).fmt(f);
+        }
+        Plain(self).fmt(f)
+    }
+}
+
+/// Prints what it is given as it is.
+struct Plain<'a>(&'a Grammar);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grammar = self.0;
+        let names = names(grammar);
+        let order = std::iter::once(grammar.root()).chain(
+            (0..grammar.rules().len())
                 .map(|at| RuleId(at as u32))
-                .filter(|&id| id != self.root()),
+                .filter(|&id| id != grammar.root()),
         );
         let printer = Printer { names };
         for (at, id) in order.enumerate() {
-            let rule = self.rule(id);
+            let rule = grammar.rule(id);
             if let Some(comment) = &rule.comment {
                 if at > 0 {
                     f.write_char('\n')?;
@@ -125,6 +159,7 @@ impl Printer {
                 }
             }
             Expr::Rule(id) => f.write_str(&self.names[id.0 as usize]),
+            Expr::Unordered(set) => self.unordered(f, set),
             Expr::Token { token, negated } => {
                 if *negated {
                     f.write_char('!')?;
@@ -135,6 +170,35 @@ impl Printer {
                 }
             }
         }
+    }
+
+    /// Members in any order, in a notation that is not GBNF.
+    fn unordered(&self, f: &mut fmt::Formatter<'_>, set: &Unordered) -> fmt::Result {
+        f.write_str("unordered(")?;
+        self.expr(f, &set.separator, Level::Alternatives)?;
+        for member in &set.members {
+            f.write_str(", ")?;
+            self.expr(f, &Expr::Literal(member.key.clone()), Level::Item)?;
+            f.write_char(' ')?;
+            self.expr(f, &member.value, Level::Item)?;
+            if !member.required {
+                f.write_char('?')?;
+            }
+        }
+        if let Some(others) = &set.others {
+            f.write_str(", ")?;
+            self.expr(f, &others.item, Level::Item)?;
+            match others.guard {
+                Some(guard) => write!(f, "{{0,{guard}}}")?,
+                None => f.write_char('*')?,
+            }
+        }
+        match (set.min, set.max) {
+            (0, None) => {}
+            (min, None) => write!(f, ", {{{min},}}")?,
+            (min, Some(max)) => write!(f, ", {{{min},{max}}}")?,
+        }
+        f.write_char(')')
     }
 
     fn list(

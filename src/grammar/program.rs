@@ -67,6 +67,11 @@ pub(crate) enum Instruction {
         min: u32,
         max: u32,
     },
+    /// The items of a set in any order, then what follows it; by the set's number.
+    Unordered(u32),
+    /// Within a key of a set: takes one byte of those that lead to a member that is left. The
+    /// frame on top of the stack says which members those are.
+    Key { set: u32, node: u32 },
     /// Takes one particular token (or any other one).
     Token {
         token: Resolved,
@@ -83,12 +88,65 @@ pub(crate) struct Routine {
     pub(crate) slot: u16,
 }
 
+/// Items in any order: members, each at most once, and others.
+#[derive(Debug)]
+pub(crate) struct MemberSet {
+    /// Sorted by key.
+    pub(crate) members: Vec<SetMember>,
+    /// The trie of the keys; the first node is its root.
+    pub(crate) nodes: Vec<KeyNode>,
+    pub(crate) edges: Vec<(u8, u32)>,
+    /// The instruction of the first node; those of the others follow.
+    pub(crate) keys: Pc,
+    pub(crate) separator: Pc,
+    /// An item that is no member; [`DEAD`] if there is none.
+    pub(crate) other: Pc,
+    pub(crate) next: Pc,
+    /// Fewest items.
+    pub(crate) min: u32,
+    /// Most items, or [`UNBOUNDED`].
+    pub(crate) max: u32,
+    /// Most items that are no members, or [`UNBOUNDED`].
+    pub(crate) most_others: u32,
+}
+
+/// A member of a set.
+#[derive(Debug)]
+pub(crate) struct SetMember {
+    pub(crate) key: Box<[u8]>,
+    /// What follows the key; [`DEAD`] if the key cannot be spelled.
+    pub(crate) value: Pc,
+    pub(crate) required: bool,
+}
+
+/// A node of the trie of a set's keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyNode {
+    /// Bytes from the root.
+    pub(crate) depth: u32,
+    /// The members whose keys begin like this: from here...
+    pub(crate) first: u32,
+    /// ...to here.
+    pub(crate) last: u32,
+    /// How many of them end here: they come first.
+    pub(crate) ends: u32,
+    pub(crate) edges: Span,
+}
+
+impl MemberSet {
+    /// The edges of a node.
+    pub(crate) fn edges(&self, node: u32) -> &[(u8, u32)] {
+        &self.edges[self.nodes[node as usize].edges.range()]
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) edges: Vec<Edge>,
     pub(crate) targets: Vec<Pc>,
     pub(crate) routines: Vec<Routine>,
+    pub(crate) sets: Vec<MemberSet>,
     pub(crate) start: Pc,
     /// Per instruction: fewest bytes until it returns.
     pub(crate) distance: Vec<u64>,

@@ -4,9 +4,10 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::hash::{Mix, purpose};
+use super::hash::{Hashes, Mix, purpose};
 use super::limits::{Bound, LimitError};
 use super::program::{EXIT, Instruction, Pc, Program, RET, UNBOUNDED, slot_bit};
+use super::unordered::{SeenId, SeenSets};
 
 /// The bottom of every stack: the end of the text.
 pub(crate) const ROOT: u32 = 0;
@@ -20,19 +21,43 @@ pub(crate) const PLAIN: u32 = u32::MAX;
 pub(crate) const FAR_OPEN: u32 = u32::MAX - 1;
 /// The count of a loop that goes on for longer than any token, and cannot be left before.
 pub(crate) const FAR_CLOSED: u32 = u32::MAX - 2;
+
+/// The count of a frame that is at a set of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SetCount {
+    /// Which members are behind, the one that is being matched included.
+    pub(crate) seen: SeenId,
+    /// An item must come now; otherwise one is being matched.
+    pub(crate) choosing: bool,
+}
+
+impl SetCount {
+    fn to_count(self) -> u32 {
+        self.seen << 1 | u32::from(self.choosing)
+    }
+
+    pub(crate) fn of(count: u32) -> Self {
+        Self {
+            seen: count >> 1,
+            choosing: count & 1 != 0,
+        }
+    }
+}
+
 /// Where a stack goes on when what is above is matched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// An instruction to go on at, or a loop that counts.
+    /// An instruction to go on at, a loop that counts, or a set of members.
     pub(crate) pc: Pc,
-    /// Iterations of the loop that were finished before the present one, or [`PLAIN`].
+    /// Iterations of the loop that were finished before the present one, a [`SetCount`], or
+    /// [`PLAIN`].
     pub(crate) count: u32,
     pub(crate) parent: u32,
     /// Fewest bytes from here to the end of the text.
     pub(crate) distance: u64,
     /// Bits of the slots of live values that are on the stack.
     pub(crate) slots: u64,
-    /// The nearest frame downwards that is not a loop.
+    /// The nearest frame downwards that is neither a loop nor a set where an item must come.
     pub(crate) base: u32,
 }
 
@@ -41,6 +66,8 @@ pub(crate) struct Frame {
 pub(crate) struct Stacks {
     frames: Vec<Frame>,
     ids: FxHashMap<(Pc, u32, u32), u32>,
+    /// The members that are behind.
+    pub(crate) seen: SeenSets,
     hashes: Vec<Option<u128>>,
     /// Counts above this are the same within the longest token.
     pub(crate) clamp: u32,
@@ -61,6 +88,7 @@ impl Stacks {
         Self {
             frames: vec![bottom(RET, ROOT), bottom(EXIT, BOTTOM)],
             ids: FxHashMap::default(),
+            seen: SeenSets::default(),
             hashes: vec![None; 2],
             clamp: u32::try_from(horizon).unwrap_or(u32::MAX - 4) + 1,
             limit,
@@ -74,7 +102,7 @@ impl Stacks {
 
     /// Bytes of memory held, roughly.
     pub(crate) fn bytes(&self) -> usize {
-        self.frames.capacity() * (size_of::<Frame>() + 32 + 24)
+        self.frames.capacity() * (size_of::<Frame>() + 32 + 24) + self.seen.bytes()
     }
 
     pub(crate) fn loop_frame(
@@ -92,6 +120,22 @@ impl Stacks {
         };
         let distance = program.loop_distance(body, next, min, count.saturating_add(1));
         self.intern(program, pc, count, parent, distance)
+    }
+
+    /// A frame at a set of members.
+    pub(crate) fn set_frame(
+        &mut self,
+        program: &Program,
+        pc: Pc,
+        count: SetCount,
+        parent: u32,
+    ) -> Result<u32, LimitError> {
+        let distance = if count.choosing {
+            self.seen.distance_to_item(program, count.seen)
+        } else {
+            self.seen.distance_after_item(program, count.seen)
+        };
+        self.intern(program, pc, count.to_count(), parent, distance)
     }
 
     /// A frame to go on at `next`; none for a return, which would do nothing.
@@ -122,20 +166,23 @@ impl Stacks {
         let id = self.frames.len() as u32;
         LimitError::check(Bound::Frames, self.frames.len() + 1, self.limit)?;
         let below = self.frames[parent as usize];
+        let is_base = count == PLAIN
+            || matches!(program.instructions[pc as usize], Instruction::Unordered(_))
+                && !SetCount::of(count).choosing;
         self.frames.push(Frame {
             pc,
             count,
             parent,
             distance: below.distance.saturating_add(distance),
             slots: below.slots | slot_bit(program.slot_of[pc as usize]),
-            base: if count == PLAIN { id } else { below.base },
+            base: if is_base { id } else { below.base },
         });
         self.hashes.push(None);
         self.ids.insert((pc, count, parent), id);
         Ok(id)
     }
 
-    /// The loops above `base`, put on the bottom of a stack whose lower part is left out.
+    /// What is above `base` (loops, sets where an item must come), put on the bottom of a stack whose lower part is left out.
     pub(crate) fn rebase(
         &mut self,
         program: &Program,
@@ -161,7 +208,12 @@ impl Stacks {
                     _ => count,
                 };
             }
-            stack = self.loop_frame(program, pc, count, stack)?;
+            stack = match program.instructions[pc as usize] {
+                Instruction::Unordered(_) => {
+                    self.set_frame(program, pc, SetCount::of(count), stack)?
+                }
+                _ => self.loop_frame(program, pc, count, stack)?,
+            };
         }
         Ok(stack)
     }
@@ -178,7 +230,7 @@ impl Stacks {
         (least, most)
     }
 
-    pub(crate) fn hash(&mut self, program: &Program, hashes: &[u128], frame: u32) -> u128 {
+    pub(crate) fn hash(&mut self, program: &Program, hashes: &Hashes, frame: u32) -> u128 {
         let mut open: SmallVec<[u32; 16]> = SmallVec::new();
         let mut at = frame;
         let mut hash = loop {
@@ -210,10 +262,26 @@ impl Stacks {
                         _ => self.rest(min, max, count),
                     };
                     mix.add(u64::from(least) << 32 | u64::from(most));
-                    mix.add_wide(hashes[body as usize]);
-                    mix.add_wide(hashes[next as usize]);
+                    mix.add_wide(hashes.instructions[body as usize]);
+                    mix.add_wide(hashes.instructions[next as usize]);
                 }
-                _ => mix.add_wide(hashes[pc as usize]),
+                Instruction::Unordered(set) if count != PLAIN => {
+                    let SetCount { seen, choosing } = SetCount::of(count);
+                    let members = &hashes.members[set as usize];
+                    mix.add(purpose::MEMBERS << 1 | u64::from(choosing));
+                    for member in self.seen.members_left(program, seen) {
+                        mix.add_wide(members[member as usize]);
+                    }
+                    // An item takes a byte at least.
+                    for count in self.seen.counts_left(program, seen) {
+                        mix.add(u64::from(count.min(self.clamp)));
+                    }
+                    let set = &program.sets[set as usize];
+                    for pc in [set.separator, set.other, set.next] {
+                        mix.add_wide(hashes.instructions[pc as usize]);
+                    }
+                }
+                _ => mix.add_wide(hashes.instructions[pc as usize]),
             }
             mix.add_wide(hash);
             hash = mix.finish();

@@ -590,6 +590,7 @@ fn renumber(expr: &mut Expr, numbers: &[RuleId]) {
             parts.iter_mut().for_each(|part| renumber(part, numbers));
         }
         Expr::Repeat { expr, .. } => renumber(expr, numbers),
+        Expr::Unordered(set) => set.parts_mut().for_each(|part| renumber(part, numbers)),
         Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
     }
 }

@@ -23,6 +23,8 @@ mod sites;
 mod text;
 
 #[cfg(test)]
+mod any_order_tests;
+#[cfg(test)]
 mod tests;
 
 pub use coverage::{Coverage, CoverageEntry, Treatment};

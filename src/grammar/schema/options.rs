@@ -22,6 +22,10 @@ pub enum KeyOrder {
     /// As the schema lists them; undeclared keys come last.
     #[default]
     Schema,
+    /// In any order, each declared key at most once, undeclared ones anywhere between. A grammar
+    /// of many such keys cannot be printed as GBNF
+    /// ([`to_gbnf`](crate::grammar::Grammar::to_gbnf)).
+    Any,
 }
 
 /// Upper bounds for what the schema leaves unbounded. Small models fall into endless repetition;
@@ -92,6 +96,9 @@ pub struct Limits {
     pub states: usize,
     /// Values of one `enum`. Refused beyond.
     pub values: usize,
+    /// Values that the items of an array may have for `uniqueItems` to be in the grammar. Checked
+    /// afterwards beyond.
+    pub distinct: usize,
 }
 
 impl Default for Limits {
@@ -104,6 +111,7 @@ impl Default for Limits {
             alternatives: 48,
             states: 2_000,
             values: 100_000,
+            distinct: 1_024,
         }
     }
 }
@@ -120,6 +128,10 @@ pub struct SchemaOptions {
     pub additional_properties: bool,
     /// Whether `format` is enforced (`true`) or an annotation.
     pub formats: bool,
+    /// Whether the grammar is to be printed as GBNF, which has no sets of members: `uniqueItems`
+    /// and `contains` are in the grammar only where that takes few rules, and checked afterwards
+    /// beyond. [`KeyOrder::Any`] is not affected.
+    pub gbnf: bool,
     /// Bounds where the schema has none.
     pub bounds: Bounds,
     /// What the schema may cost.
@@ -133,6 +145,7 @@ impl Default for SchemaOptions {
             key_order: KeyOrder::default(),
             additional_properties: true,
             formats: true,
+            gbnf: false,
             bounds: Bounds::default(),
             limits: Limits::default(),
         }

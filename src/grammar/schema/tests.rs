@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
@@ -238,6 +239,36 @@ fn sample(grammar: &Grammar, expr: &Expr, random: &mut StdRng, depth: usize, out
             }
         }
         Expr::Rule(rule) => sample(grammar, &grammar.rule(*rule).body, random, depth + 1, out),
+        Expr::Unordered(set) => {
+            let (required, least) = set.shortest(|_| Some(1)).unwrap();
+            let mut items: Vec<Option<usize>> = required.into_iter().map(Some).collect();
+            items.extend((0..least).map(|_| None));
+            for at in 0..set.members.len() {
+                if depth < 40 && random.random() && !items.contains(&Some(at)) {
+                    items.push(Some(at));
+                }
+            }
+            if depth < 40 && set.others.as_ref().is_some_and(|o| o.guard != Some(0)) {
+                items.push(None);
+            }
+            items.truncate(set.max.map_or(usize::MAX, |max| max as usize));
+            items.shuffle(random);
+            for (number, item) in items.into_iter().enumerate() {
+                if number > 0 {
+                    sample(grammar, &set.separator, random, depth + 1, out);
+                }
+                match item {
+                    Some(at) => {
+                        out.push_str(&set.members[at].key);
+                        sample(grammar, &set.members[at].value, random, depth + 1, out);
+                    }
+                    None => {
+                        let others = set.others.as_ref().unwrap();
+                        sample(grammar, &others.item, random, depth + 1, out);
+                    }
+                }
+            }
+        }
         Expr::Token { .. } => panic!("schemas name no tokens"),
     }
 }
@@ -252,9 +283,17 @@ fn random_texts_validate() {
             .should_validate_formats(true)
             .build(&schema)
             .unwrap();
-        for whitespace in [Whitespace::Compact, Whitespace::Spaced, flexible] {
+        let ways = [
+            (Whitespace::Compact, KeyOrder::Schema),
+            (Whitespace::Spaced, KeyOrder::Schema),
+            (flexible, KeyOrder::Schema),
+            (Whitespace::Spaced, KeyOrder::Any),
+            (flexible, KeyOrder::Any),
+        ];
+        for (whitespace, key_order) in ways {
             let options = SchemaOptions {
                 whitespace,
+                key_order,
                 ..SchemaOptions::default()
             };
             let compiled = compile(&schema, &options).unwrap();

@@ -2,12 +2,13 @@
 
 use super::super::algebra::Outcome;
 use super::super::error::SchemaError;
+use super::super::options::KeyOrder;
 use super::super::shape::{
     ANY, ArraySet, NEVER, ObjectSet, PatternId, Property, Scope, StringSet, TermId,
 };
 use super::json::Style;
 use super::{Emitter, json};
-use crate::grammar::ast::Expr;
+use crate::grammar::ast::{Expr, Member, Others, Unordered};
 
 /// Rules for counting properties, at most.
 const MAX_COUNTED: u64 = 20_000;
@@ -17,7 +18,7 @@ const MAX_PATTERNS: usize = 10;
 const MAX_NESTED: usize = 16;
 
 impl Emitter<'_, '_> {
-    fn length(&self, value: u64) -> Outcome<u32> {
+    pub(super) fn length(&self, value: u64) -> Outcome<u32> {
         u32::try_from(value).map_err(|_| {
             SchemaError::Limit {
                 pointer: self.algebra.document.pointer(self.node),
@@ -28,11 +29,24 @@ impl Emitter<'_, '_> {
         })
     }
 
+    /// The default bound of an array's items, if there is one; reported.
+    pub(super) fn items_bound(&mut self, min: u64) -> Option<u32> {
+        self.algebra.options.bounds.items.map(|bound| {
+            self.algebra
+                .sites
+                .bounded(self.node, "maxItems", format!("{bound} items by default"));
+            bound.max(u32::try_from(min).unwrap_or(u32::MAX))
+        })
+    }
+
     /// The JSON arrays of `set`.
     pub(super) fn array(&mut self, set: &ArraySet, hint: &str) -> Outcome<Expr> {
         let options = self.algebra.options;
         let style = Style::new(self.builder, &options);
         if set.unique {
+            if let Some(expr) = self.distinct(set, style)? {
+                return Ok(expr);
+            }
             self.algebra
                 .sites
                 .check_all(&set.origins, "no grammar compares items");
@@ -59,6 +73,9 @@ impl Emitter<'_, '_> {
             ]));
         }
         if !set.contains.is_empty() {
+            if let Some(expr) = self.containing(&set, hint, style)? {
+                return Ok(expr);
+            }
             self.algebra.sites.check_all(
                 &set.origins,
                 "no grammar of bearable size counts these items",
@@ -71,14 +88,7 @@ impl Emitter<'_, '_> {
         let max = match set.max {
             Some(max) => u32::try_from(max).ok(),
             None if set.rest == NEVER => Some(self.length(set.prefix.len() as u64)?),
-            None => options.bounds.items.map(|bound| {
-                self.algebra.sites.bounded(
-                    self.node,
-                    "maxItems",
-                    format!("{bound} items by default"),
-                );
-                bound.max(min)
-            }),
+            None => self.items_bound(set.min),
         };
         if max.is_some_and(|max| max < min) {
             return Ok(Expr::Alt(Vec::new()));
@@ -144,11 +154,8 @@ impl Emitter<'_, '_> {
             }
             let value = self.value(property.term, &property.name)?;
             pairs.push(Pair {
-                expr: Expr::seq([
-                    Expr::literal(json::quoted(&property.name)),
-                    style.colon(),
-                    value,
-                ]),
+                key: json::quoted(&property.name),
+                value: Expr::seq([style.colon(), value]),
                 required: property.required,
             });
             self.node = node;
@@ -177,12 +184,55 @@ impl Emitter<'_, '_> {
                 format!("{bound} undeclared properties by default"),
             );
         }
-        let body = if counted {
+        let body = if options.key_order == KeyOrder::Any {
+            self.any_order(pairs, extra, set, style, bound)?
+        } else if counted {
             self.counted(&pairs, extra, set, hint, style, bound)?
         } else {
             self.sequence(&pairs, extra, hint, style, bound)
         };
         Ok(Expr::seq([style.open("{"), body, style.close("}")]))
+    }
+
+    /// Pairs in any order, each required one there.
+    fn any_order(
+        &self,
+        pairs: Vec<Pair>,
+        extra: Option<Expr>,
+        set: &ObjectSet,
+        style: Style,
+        bound: Option<u32>,
+    ) -> Outcome<Expr> {
+        let members = pairs.into_iter().map(|pair| Member {
+            key: pair.key,
+            value: pair.value,
+            required: pair.required,
+        });
+        let set = Unordered {
+            members: members.collect(),
+            separator: style.comma(),
+            min: self.length(set.min)?,
+            max: set.max.and_then(|max| u32::try_from(max).ok()),
+            others: extra.map(|item| Others {
+                item,
+                guard: bound.map(|bound| bound.max(u32::try_from(set.min).unwrap_or(u32::MAX))),
+            }),
+        };
+        Ok(match set {
+            // Nothing to put in order.
+            Unordered {
+                ref members,
+                others: None,
+                ..
+            } if members.is_empty() => {
+                if set.min == 0 {
+                    Expr::Empty
+                } else {
+                    Expr::Alt(Vec::new())
+                }
+            }
+            set => Expr::Unordered(Box::new(set)),
+        })
     }
 
     /// Pairs in order, each required one there, with the commas where they belong.
@@ -201,11 +251,11 @@ impl Emitter<'_, '_> {
             let mut parts = Vec::new();
             for (index, pair) in pairs.iter().enumerate() {
                 parts.push(if index < first {
-                    Expr::optional(Expr::seq([pair.expr.clone(), style.comma()]))
+                    Expr::optional(Expr::seq([pair.expr(), style.comma()]))
                 } else if index == first {
-                    pair.expr.clone()
+                    pair.expr()
                 } else {
-                    let part = Expr::seq([style.comma(), pair.expr.clone()]);
+                    let part = Expr::seq([style.comma(), pair.expr()]);
                     if pair.required {
                         part
                     } else {
@@ -230,9 +280,9 @@ impl Emitter<'_, '_> {
             ]));
         }
         for (index, pair) in pairs.iter().enumerate().rev() {
-            alternatives.push(Expr::seq([pair.expr.clone(), tail.clone()]));
+            alternatives.push(Expr::seq([pair.expr(), tail.clone()]));
             if index > 0 {
-                let optional = Expr::optional(Expr::seq([style.comma(), pair.expr.clone()]));
+                let optional = Expr::optional(Expr::seq([style.comma(), pair.expr()]));
                 let next = Expr::seq([optional, tail]);
                 tail = if pairs.len() > 2 {
                     self.rule(&format!("{hint}-more"), next)
@@ -326,7 +376,7 @@ impl Emitter<'_, '_> {
                         .cloned()
                         .flatten()
                 };
-                let with = next.map(|next| Expr::seq([comma, pair.expr.clone(), next]));
+                let with = next.map(|next| Expr::seq([comma, pair.expr(), next]));
                 let without = if pair.required {
                     None
                 } else {
@@ -466,6 +516,14 @@ impl Emitter<'_, '_> {
 
 /// A declared property as it is written.
 struct Pair {
-    expr: Expr,
+    key: String,
+    /// What follows the key.
+    value: Expr,
     required: bool,
+}
+
+impl Pair {
+    fn expr(&self) -> Expr {
+        Expr::seq([Expr::literal(self.key.as_str()), self.value.clone()])
+    }
 }

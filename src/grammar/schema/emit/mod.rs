@@ -4,6 +4,8 @@
 //! recursive schema refers back to its own rule.
 
 mod containers;
+mod contains;
+mod distinct;
 mod intervals;
 pub mod json;
 mod numbers;
@@ -28,6 +30,7 @@ pub struct Emitter<'a, 'b> {
     queue: VecDeque<(TermId, RuleId, String)>,
     strings: FxHashMap<StringSet, Expr>,
     numbers: FxHashMap<String, u32>,
+    shared: strings::Shared,
     /// Where reports about the value at hand belong.
     node: NodeId,
 }
@@ -43,6 +46,7 @@ impl<'a, 'b> Emitter<'a, 'b> {
             queue: VecDeque::new(),
             strings: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            shared: strings::Shared::new(),
             node,
         }
     }
@@ -239,5 +243,6 @@ fn weight(expr: &Expr) -> usize {
         Expr::Literal(_) | Expr::Class(_) | Expr::Rule(_) | Expr::Token { .. } => 1,
         Expr::Seq(parts) | Expr::Alt(parts) => 1 + parts.iter().map(weight).sum::<usize>(),
         Expr::Repeat { expr, .. } => 1 + weight(expr),
+        Expr::Unordered(set) => 1 + set.parts().map(weight).sum::<usize>(),
     }
 }

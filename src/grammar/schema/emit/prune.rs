@@ -43,6 +43,7 @@ fn uses(expr: &Expr, out: &mut Vec<RuleId>) {
         Expr::Rule(rule) => out.push(*rule),
         Expr::Seq(parts) | Expr::Alt(parts) => parts.iter().for_each(|part| uses(part, out)),
         Expr::Repeat { expr, .. } => uses(expr, out),
+        Expr::Unordered(set) => set.parts().for_each(|part| uses(part, out)),
         Expr::Empty | Expr::Literal(_) | Expr::Class(_) | Expr::Token { .. } => {}
     }
 }
@@ -54,6 +55,9 @@ fn productive(expr: &Expr, good: &[bool]) -> bool {
         Expr::Seq(parts) => parts.iter().all(|part| productive(part, good)),
         Expr::Alt(parts) => parts.iter().any(|part| productive(part, good)),
         Expr::Repeat { expr, min, .. } => *min == 0 || productive(expr, good),
+        Expr::Unordered(set) => set
+            .shortest(|part| productive(part, good).then_some(0))
+            .is_some(),
         Expr::Rule(rule) => good.get(rule.0 as usize).copied().unwrap_or(false),
     }
 }
@@ -81,6 +85,26 @@ fn pruned(expr: Expr, good: &[bool]) -> Option<Expr> {
             None if min == 0 => Expr::Empty,
             None => return None,
         },
+        Expr::Unordered(mut set) => {
+            let members = std::mem::take(&mut set.members);
+            for mut member in members {
+                match pruned(member.value, good) {
+                    Some(value) => {
+                        member.value = value;
+                        set.members.push(member);
+                    }
+                    None if member.required => return None,
+                    None => {}
+                }
+            }
+            set.others = set.others.and_then(|mut others| {
+                others.item = pruned(others.item, good)?;
+                Some(others)
+            });
+            // Whether enough is left.
+            set.shortest(|part| productive(part, good).then_some(0))?;
+            Expr::Unordered(set)
+        }
         Expr::Rule(rule) if !good.get(rule.0 as usize).copied().unwrap_or(false) => return None,
         Expr::Class(class) if class.is_empty() => return None,
         other => other,

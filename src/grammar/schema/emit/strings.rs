@@ -4,7 +4,7 @@ use super::super::shape::{PatternId, StringSet};
 use super::super::text::automaton::Automaton;
 use super::super::text::re::{Re, intersection};
 use super::{Emitter, json};
-use crate::grammar::ast::{CharClass, Expr};
+use crate::grammar::ast::{CharClass, Expr, RuleId};
 
 /// Nesting of automaton states within one rule.
 const INLINE_DEPTH: usize = 6;
@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
                     bound.map(|bound| bound.max(min))
                 }
             };
-            let char = json::string_char(self.builder);
+            let char = self.string_char();
             return quoted(Expr::repeat(Expr::Rule(char), min, max));
         }
         if set.patterns.is_empty()
@@ -106,6 +106,16 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// The rule of one code point.
+    fn string_char(&mut self) -> RuleId {
+        let rule = match self.shared.char {
+            Some(known) => known,
+            None => json::string_char(self.builder),
+        };
+        self.shared.char = Some(rule);
+        rule
+    }
+
     fn bounded_string(&mut self) {
         if let Some(bound) = self.algebra.options.bounds.string {
             self.algebra.sites.bounded(
@@ -152,8 +162,8 @@ impl Emitter<'_, '_> {
 
     /// One code point of `class` as JSON writes it within a string.
     pub(super) fn characters(&mut self, class: &CharClass) -> Expr {
-        if *class == CharClass::any() {
-            return Expr::Rule(json::string_char(self.builder));
+        if class.ranges() == [('\0', char::MAX)] {
+            return Expr::Rule(self.string_char());
         }
         if let [(a, b)] = class.ranges()
             && a == b
@@ -161,10 +171,14 @@ impl Emitter<'_, '_> {
             let quoted = json::quoted(&a.to_string());
             return Expr::literal(&quoted[1..quoted.len() - 1]);
         }
-        let plain = intersection(class, &json::plain());
-        if intersection(class, &json::plain().negated()) == json::plain().negated() {
+        let plain = intersection(class, &self.shared.plain);
+        if intersection(class, &self.shared.special) == self.shared.special {
             // All that must be escaped is in the class: a rule that is shared.
-            let escaped = json::escaped(self.builder);
+            let escaped = match self.shared.escaped {
+                Some(known) => known,
+                None => json::escaped(self.builder),
+            };
+            self.shared.escaped = Some(escaped);
             return Expr::alt([Expr::Class(plain), Expr::Rule(escaped)]);
         }
         let mut parts = Vec::new();
@@ -261,7 +275,7 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        let mut rules: Vec<Option<crate::grammar::ast::RuleId>> = vec![None; edges.len()];
+        let mut rules: Vec<Option<RuleId>> = vec![None; edges.len()];
         let mut queue = Vec::new();
         let body = self.state(
             automaton, &edges, &degree, &mut rules, &mut queue, 0, 0, hint, end,
@@ -292,8 +306,8 @@ impl Emitter<'_, '_> {
         automaton: &Automaton,
         edges: &[Vec<(u32, CharClass)>],
         degree: &[usize],
-        rules: &mut Vec<Option<crate::grammar::ast::RuleId>>,
-        queue: &mut Vec<(u32, crate::grammar::ast::RuleId)>,
+        rules: &mut Vec<Option<RuleId>>,
+        queue: &mut Vec<(u32, RuleId)>,
         state: u32,
         depth: usize,
         hint: &str,
@@ -351,7 +365,7 @@ impl Emitter<'_, '_> {
         let mut sorted: Vec<Vec<char>> = except.iter().map(|text| text.chars().collect()).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let char = json::string_char(self.builder);
+        let char = self.string_char();
         let bound = self.algebra.options.bounds.string;
         let rest = Expr::Rule(json::string_rest(self.builder, char, bound));
         let body = self.trie(&sorted, 0, &rest, hint, 0);
@@ -398,4 +412,28 @@ impl Emitter<'_, '_> {
 
 fn quoted(body: Expr) -> Expr {
     Expr::seq([Expr::literal("\""), body, Expr::literal("\"")])
+}
+
+/// What every string needs, looked up or computed once.
+pub(super) struct Shared {
+    /// Characters that need no escape.
+    plain: CharClass,
+    /// Those that do.
+    special: CharClass,
+    /// The rule of one code point.
+    char: Option<RuleId>,
+    /// The rule of one that is escaped.
+    escaped: Option<RuleId>,
+}
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        let plain = json::plain();
+        Self {
+            special: plain.negated(),
+            plain,
+            char: None,
+            escaped: None,
+        }
+    }
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::ecma::words;
 use super::nfa::{Nfa, Node, Seen, Side};
+use super::partition::Partition;
 use super::re::Re;
 use crate::grammar::ast::CharClass;
 
@@ -442,46 +443,73 @@ impl Automaton {
             .collect()
     }
 
-    /// The same texts with as few states as possible (Moore's refinement), start first.
+    /// The same texts with as few states as possible (Hopcroft 1971), start first.
     fn minimal(self) -> Self {
         let classes = self.alphabet.classes;
         let states = self.states();
-        let mut block: Vec<u32> = self.accepting.iter().map(|&a| u32::from(a)).collect();
-        let mut count = 0;
-        loop {
-            let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-            let mut next = vec![0u32; states];
-            for state in 0..states {
-                let mut key = Vec::with_capacity(classes + 1);
-                key.push(block[state]);
-                key.extend(
-                    self.table[state * classes..(state + 1) * classes]
-                        .iter()
-                        .map(|&target| block[target as usize]),
-                );
-                let fresh = ids.len() as u32;
-                next[state] = *ids.entry(key).or_insert(fresh);
+        // Who leads where: from[starts[target * classes + class]..] are the sources.
+        let place = |target: u32, class: usize| target as usize * classes + class;
+        let mut starts = vec![0u32; states * classes + 1];
+        for (index, &target) in self.table.iter().enumerate() {
+            starts[place(target, index % classes) + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut filled = starts.clone();
+        let mut from = vec![0u32; self.table.len()];
+        for (index, &target) in self.table.iter().enumerate() {
+            let at = &mut filled[place(target, index % classes)];
+            from[*at as usize] = (index / classes) as u32;
+            *at += 1;
+        }
+        let mut parts = Partition::new(&self.accepting);
+        let mut open: Vec<(u32, usize)> = (0..classes)
+            .flat_map(|class| (0..parts.blocks() as u32).map(move |block| (block, class)))
+            .collect();
+        let mut touched = Vec::new();
+        let mut sources = Vec::new();
+        while let Some((block, class)) = open.pop() {
+            sources.clear();
+            for &state in parts.members(block) {
+                let place = place(state, class);
+                sources.extend(&from[starts[place] as usize..starts[place + 1] as usize]);
             }
-            block = next;
-            if ids.len() == count {
-                break;
+            touched.clear();
+            for &source in &sources {
+                parts.mark(source, &mut touched);
             }
-            count = ids.len();
+            for &split in &touched {
+                let Some(fresh) = parts.split(split) else {
+                    continue;
+                };
+                // Where the whole is still to be looked at, now both halves are; elsewhere the
+                // smaller half is enough, and that is the new one.
+                open.extend((0..classes).map(|class| (fresh, class)));
+            }
         }
         // Blocks are numbered by their first state, and the start is the first state.
-        let mut table = vec![0u32; count * classes];
-        let mut accepting = vec![false; count];
+        let mut ids = vec![u32::MAX; parts.blocks()];
+        let mut firsts = Vec::with_capacity(ids.len());
         for state in 0..states {
-            let id = block[state] as usize;
-            accepting[id] = self.accepting[state];
-            for class in 0..classes {
-                table[id * classes + class] = block[self.table[state * classes + class] as usize];
+            let id = &mut ids[parts.block_of(state) as usize];
+            if *id == u32::MAX {
+                *id = firsts.len() as u32;
+                firsts.push(state);
             }
+        }
+        let mut table = Vec::with_capacity(firsts.len() * classes);
+        for &state in &firsts {
+            let row = &self.table[state * classes..(state + 1) * classes];
+            table.extend(
+                row.iter()
+                    .map(|&to| ids[parts.block_of(to as usize) as usize]),
+            );
         }
         Self {
             alphabet: self.alphabet,
             table,
-            accepting,
+            accepting: firsts.iter().map(|&state| self.accepting[state]).collect(),
         }
     }
 }

@@ -6,4 +6,5 @@ pub mod automaton;
 pub mod ecma;
 pub mod format;
 mod nfa;
+mod partition;
 pub mod re;
