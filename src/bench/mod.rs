@@ -3,9 +3,18 @@
 //! A suite is run by the same agent that a person runs, over a fresh copy of its world for every
 //! request, and always beside random logits under the same grammar: what chance alone would reach.
 
+pub mod bfcl;
+pub mod episode;
 pub mod home;
+pub mod home_assist;
+pub mod html;
 pub mod interval;
+pub mod log;
+pub mod mcnemar;
+pub mod record;
+pub mod replay;
 pub mod report;
+pub mod results;
 pub mod suite;
 
 pub use home::{Graded, run};

@@ -13,9 +13,17 @@ pub const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// A file that is missing, too large or not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
+    read_up_to(path, MAX_BYTES)
+}
+
+/// As [`read_text`], with a limit of one's own.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_up_to(path: &Path, limit: u64) -> Result<String, Failure> {
     let name = path.display();
     if path == Path::new("-") {
-        return text_of(&mut io::stdin().lock(), "standard input");
+        return text_of(&mut io::stdin().lock(), "standard input", limit);
     }
     let cannot = |error: &io::Error| Failure::input(format!("{name}: {error}"));
     if path.is_dir() {
@@ -24,6 +32,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
     text_of(
         &mut File::open(path).map_err(|e| cannot(&e))?,
         &name.to_string(),
+        limit,
     )
 }
 
@@ -33,7 +42,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 /// A blank request, or standard input that cannot be read.
 pub fn request(argument: &str) -> Result<String, Failure> {
     let text = if argument == "-" {
-        text_of(&mut io::stdin().lock(), "standard input")?
+        text_of(&mut io::stdin().lock(), "standard input", MAX_BYTES)?
     } else {
         argument.to_owned()
     };
@@ -44,16 +53,16 @@ pub fn request(argument: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-fn text_of(reader: &mut dyn Read, name: &str) -> Result<String, Failure> {
+fn text_of(reader: &mut dyn Read, name: &str, limit: u64) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     reader
-        .take(MAX_BYTES + 1)
+        .take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
+    if bytes.len() as u64 > limit {
         return Err(Failure::input(format!(
             "{name} has more than the {} MiB that are read",
-            MAX_BYTES >> 20
+            limit >> 20
         )));
     }
     String::from_utf8(bytes).map_err(|error| {
