@@ -17,7 +17,10 @@ pub(super) enum Node {
     Ellipsis,
     Name(String),
     Attribute(Box<Node>, String),
-    Call(Box<Node>, Vec<Node>, Vec<(String, Node)>),
+    /// The function, positional arguments, and named ones; `**x` has no name.
+    Call(Box<Node>, Vec<Node>, Vec<(Option<String>, Node)>),
+    /// `*x` among positional arguments.
+    Starred(Box<Node>),
     Subscript(Box<Node>, Box<Node>),
     List(Vec<Node>),
     Tuple(Vec<Node>),
@@ -64,7 +67,8 @@ fn call_of(node: &Node) -> Option<Value> {
     };
     let mut arguments = Vec::new();
     for (name, value) in keywords {
-        insert(&mut arguments, Value::Str(name.clone()), value_of(value)?);
+        let name = name.clone().map_or(Value::None, Value::Str);
+        insert(&mut arguments, name, value_of(value)?);
     }
     Some(Value::Dict(vec![(
         Value::Str(dotted(function)),
@@ -110,7 +114,7 @@ fn value_of(node: &Node) -> Option<Value> {
         Node::Call(_, _, keywords) if keywords.is_empty() => Value::Str(written(node)),
         Node::Call(..) => call_of(node)?,
         Node::Subscript(..) => Value::Str(written(node)),
-        Node::Attribute(..) => return None,
+        Node::Attribute(..) | Node::Starred(_) => return None,
     })
 }
 
@@ -207,11 +211,10 @@ fn written(node: &Node) -> String {
         Node::Attribute(base, name) => format!("{}.{name}", written(base)),
         Node::Call(function, positional, keywords) => {
             let mut arguments: Vec<String> = positional.iter().map(written).collect();
-            arguments.extend(
-                keywords
-                    .iter()
-                    .map(|(name, value)| format!("{name}={}", written(value))),
-            );
+            arguments.extend(keywords.iter().map(|(name, value)| match name {
+                Some(name) => format!("{name}={}", written(value)),
+                None => format!("**{}", written(value)),
+            }));
             format!("{}({})", written(function), arguments.join(", "))
         }
         Node::Subscript(base, index) => format!("{}[{}]", written(base), written(index)),
@@ -225,6 +228,7 @@ fn written(node: &Node) -> String {
                 .collect();
             format!("{{{}}}", members.join(", "))
         }
+        Node::Starred(items) => format!("*{}", written(items)),
         Node::Sign(sign, operand) => format!("{sign}{}", written(operand)),
         Node::Arithmetic(operator, left, right) => {
             format!("{} {operator} {}", written(left), written(right))
@@ -244,6 +248,9 @@ fn literal(value: &Value) -> String {
         Value::List(_) | Value::Tuple(_) | Value::Dict(_) => String::new(),
     }
 }
+
+/// Positional and named arguments.
+type Arguments = (Vec<Node>, Vec<(Option<String>, Node)>);
 
 struct Parser<'t> {
     text: &'t str,
@@ -331,6 +338,7 @@ impl Parser<'_> {
     fn postfix(&mut self, depth: usize) -> Option<Node> {
         let mut node = self.atom(depth)?;
         loop {
+            let end = self.at;
             if self.take("(") {
                 let (positional, keywords) = self.arguments(depth + 1)?;
                 node = Node::Call(Box::new(node), positional, keywords);
@@ -340,21 +348,33 @@ impl Parser<'_> {
                     return None;
                 }
                 node = Node::Subscript(Box::new(node), Box::new(index));
-            } else if self.rest().starts_with('.') && !self.rest().starts_with("...") {
-                self.at += 1;
-                self.blank();
-                node = Node::Attribute(Box::new(node), self.identifier()?);
             } else {
-                return Some(node);
+                let name = if self.take(".") {
+                    self.blank();
+                    self.identifier()
+                } else {
+                    None
+                };
+                let Some(name) = name else {
+                    // A full stop after a call in prose is not part of it.
+                    self.at = end;
+                    return Some(node);
+                };
+                node = Node::Attribute(Box::new(node), name);
             }
         }
     }
 
-    fn arguments(&mut self, depth: usize) -> Option<(Vec<Node>, Vec<(String, Node)>)> {
+    fn arguments(&mut self, depth: usize) -> Option<Arguments> {
         let mut positional = Vec::new();
         let mut keywords = Vec::new();
         while !self.take(")") {
             let start = self.at;
+            if self.take("**") {
+                keywords.push((None, self.expression(depth)?));
+                self.next_argument()?;
+                continue;
+            }
             let keyword = self.identifier().filter(|_| {
                 self.blank();
                 self.rest().starts_with('=') && !self.rest().starts_with("==")
@@ -366,19 +386,28 @@ impl Parser<'_> {
                         return None;
                     }
                     let value = self.expression(depth)?;
-                    keywords.push((name, value));
+                    keywords.push((Some(name), value));
                 }
                 None if keywords.is_empty() => {
                     self.at = start;
-                    positional.push(self.expression(depth)?);
+                    let starred = self.take("*");
+                    let value = self.expression(depth)?;
+                    positional.push(if starred {
+                        Node::Starred(Box::new(value))
+                    } else {
+                        value
+                    });
                 }
                 None => return None,
             }
-            if !self.take(",") && !self.rest().starts_with(')') {
-                return None;
-            }
+            self.next_argument()?;
         }
         Some((positional, keywords))
+    }
+
+    /// A comma, or the end of the arguments.
+    fn next_argument(&mut self) -> Option<()> {
+        (self.take(",") || self.rest().starts_with(')')).then_some(())
     }
 
     fn identifier(&mut self) -> Option<String> {
@@ -714,6 +743,7 @@ mod tests {
                 "f(a=\"\"\"x\ny\"\"\", # note\n b=0x1F, c=1_000, d=.5, e=1e3)",
                 r#"[{"f": {"a": "x\ny", "b": 31, "c": 1000, "d": 0.5, "e": 1000.0}}]"#,
             ),
+            ("f(*l, a=g(*l))", r#"[{"f": {"a": "g(*l)"}}]"#),
             ("f(a=x[0], b=(5))", r#"[{"f": {"a": "x[0]", "b": 5}}]"#),
             ("[f(a=1, a=2)]", r#"[{"f": {"a": 2}}]"#),
         ] {
@@ -721,6 +751,8 @@ mod tests {
             let expected = json::read(expected).unwrap();
             assert!(read.equals(&expected), "{text}: {read:?}");
         }
+        let unnamed = format!("{:?}", read_calls("f(**k)").unwrap());
+        assert!(unnamed.contains(r#"(None, Str("k"))"#), "{unnamed}");
         let tuple = read_calls("f(a=(1, 2), b=(3,))").unwrap();
         assert!(format!("{tuple:?}").contains("Tuple([Int(Int(\"1\")), Int(Int(\"2\"))])"));
     }
