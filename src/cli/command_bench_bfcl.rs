@@ -198,12 +198,8 @@ fn score_table(scores: &Scores) -> String {
         let most = most.map_or(String::new(), |(name, count)| format!("{name} ({count})"));
         all.right += sum.right.right;
         all.of += sum.right.of;
-        let _ = writeln!(
-            text,
-            "{:<24}  {:>28}  {most}",
-            category.name(),
-            shown(sum.right)
-        );
+        let row = format!("{:<24}  {:>28}  {most}", category.name(), shown(sum.right));
+        let _ = writeln!(text, "{}", row.trim_end());
     }
     let _ = writeln!(text, "{:<24}  {:>28}", "all lines", shown(all));
     for (category, (questions, unanswered)) in &scores.unanswered {
@@ -217,10 +213,7 @@ fn score_table(scores: &Scores) -> String {
     }
     for (kind, count) in &scores.other {
         let kind = crate::trace::sanitize_line(kind);
-        let _ = writeln!(
-            text,
-            "{kind}: {count} lines of a category that is not scored here"
-        );
+        let _ = writeln!(text, "{kind}: not scored here (lines: {count})");
     }
     let (stated, different) = scores.agreement();
     if stated > 0 {

@@ -27,7 +27,7 @@ pub fn run(context: &mut Context, args: &BenchReport) -> Result<Exit, Failure> {
     fs_err::write(&args.html, page(&args.title, &runs))?;
     let requests: usize = runs.iter().map(|run| run.items.len()).sum();
     context.terminal.note(&format!(
-        "{}: {} runs, {requests} requests",
+        "{}: runs {}, requests {requests}",
         args.html.display(),
         runs.len()
     ));
