@@ -2,8 +2,8 @@
 //!
 //! `dataset` reads questions and answers, `checker` gives the leaderboard's verdict on an output,
 //! `score` does that for files of outputs, `run` has a model answer. `value`, `json`, `syntax`
-//! and `python` read outputs as Python does; `decode` finds the calls in them; `schema` makes tools of the
-//! leaderboard's functions.
+//! and `python` read outputs as Python does; `decode` finds the calls in them; `schema` makes tools
+//! of the leaderboard's functions.
 //!
 //! Source: F. Yan et al., "Berkeley Function Calling Leaderboard", 2024, and the Python package
 //! `bfcl-eval` (Apache-2.0).
