@@ -4,19 +4,16 @@
 //! alternatives that the suite lists, and the first attempt at every turn was good: whatever a
 //! hint had to repair does not count.
 
+use super::episode::{Episode, Player};
 use super::suite::Request;
-use crate::agent::{
-    Agent, AgentError, Clock, Event, Examples, Nobody, Recorder, Settings, StopReason,
-};
+use crate::agent::{AgentError, Clock, Examples, Settings, StopReason};
 use crate::call::{Call, Effect};
 use crate::model::{Cancel, Generator};
-use crate::task::{ActiveTask, Definition, TaskId};
 use crate::tool::Registry;
-use crate::trace::Null;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How one request went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graded {
     /// Its id.
     pub id: String,
@@ -36,6 +33,9 @@ pub struct Graded {
     pub text: Option<String>,
     /// Failures on the way.
     pub failures: usize,
+    /// Their kinds, in order.
+    #[serde(default)]
+    pub failure_kinds: Vec<String>,
     /// Executed calls that change something and that no alternative asks for.
     pub wrong_effects: usize,
     /// Turns.
@@ -127,45 +127,24 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
         id: request.id.clone(),
         message,
     })?;
-    let clock = (bench.clock)();
-    let failed = |source: AgentError| BenchError::Agent {
+    let Episode {
+        calls,
+        failures,
+        reason,
+        text,
+        figures,
+    } = Player {
+        generator: bench.generator,
+        examples: bench.examples,
+        clock: bench.clock,
+        settings: bench.settings.clone(),
+        cancel: bench.cancel.clone(),
+    }
+    .play(&request.request, &mut tools)
+    .map_err(|source| BenchError::Agent {
         id: request.id.clone(),
         source,
-    };
-    let mut task = ActiveTask::unrecorded(
-        TaskId::new(clock.now(), 0),
-        &request.request,
-        Definition::builtin(),
-        serde_json::Value::Null,
-        clock.now(),
-    )
-    .map_err(|error| failed(error.into()))?;
-    let mut recorder = Recorder::default();
-    let report = Agent {
-        generator: bench.generator,
-        tools: &mut tools,
-        examples: bench.examples,
-        person: &mut Nobody,
-        observer: &mut recorder,
-        trace: &mut Null,
-        clock: clock.as_ref(),
-        cancel: bench.cancel.clone(),
-        settings: Settings {
-            approve_all: true,
-            ..bench.settings.clone()
-        },
-    }
-    .run(&mut task)
-    .map_err(failed)?;
-    let mut calls = Vec::new();
-    let mut failures = 0;
-    for event in &recorder.events {
-        match event {
-            Event::CallFinished { call, .. } => calls.push(call.clone()),
-            Event::Failure { .. } => failures += 1,
-            _ => {}
-        }
-    }
+    })?;
     let changes = |call: &Call| {
         tools
             .find(&call.tool)
@@ -175,17 +154,17 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
         .iter()
         .filter(|call| changes(call) && !request.wants(call))
         .count();
-    let figures = &report.figures;
     Ok(Graded {
         id: request.id.clone(),
         kind: request.kind,
         lang: request.lang.clone(),
         request: request.request.clone(),
-        right: failures == 0 && request.is_right(&calls),
+        right: failures.is_empty() && request.is_right(&calls),
         calls,
-        reason: report.reason.name().to_owned(),
-        text: report.text,
-        failures,
+        reason: reason.name().to_owned(),
+        text,
+        failures: failures.len(),
+        failure_kinds: failures,
         wrong_effects,
         turns: figures.turns,
         prompt_reused: figures.prompt_reused,

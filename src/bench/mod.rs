@@ -4,11 +4,20 @@
 //! request, and always beside random logits under the same grammar: what chance alone would reach.
 //! [`conformance`] needs no model: schemas, and instances that are known to be valid or invalid.
 
+pub mod bfcl;
 pub mod conformance;
+pub mod episode;
 pub mod histogram;
 pub mod home;
+pub mod home_assist;
+pub mod html;
 pub mod interval;
+pub mod log;
+pub mod mcnemar;
+pub mod record;
+pub mod replay;
 pub mod report;
+pub mod results;
 pub mod suite;
 
 pub use home::{Graded, run};

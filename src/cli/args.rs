@@ -1,5 +1,6 @@
 //! The command line as it is written: what clap parses, before any of it is believed.
 
+use super::args_bench::{BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, Runs};
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags};
 use crate::grammar::schema::{KeyOrder, SchemaOptions};
@@ -350,6 +351,16 @@ pub enum Bench {
     /// Judge schemas from standard input, a line each: what the two above run in other processes
     #[command(hide = true)]
     Worker(Box<Conformance>),
+    /// Run the spoken requests of home-assistant-datasets, beside random logits
+    HomeAssist(Box<BenchHomeAssist>),
+    /// Answer the Berkeley leaderboard's questions, one reply each, beside random logits
+    Bfcl(Box<BenchBfcl>),
+    /// Run recorded replies through the harness, without a model
+    Replay(BenchReplay),
+    /// Score outputs that were written elsewhere
+    Score(BenchScore),
+    /// Compare result files in one HTML page
+    Report(BenchReport),
 }
 
 /// `snaffle bench maskbench` and `snaffle bench schema-suite`.
@@ -399,18 +410,18 @@ pub struct BenchHome {
     /// The folder of the houses that the requests name [default: the houses that ship]
     #[arg(long, value_name = "FOLDER")]
     pub houses: Option<PathBuf>,
-    /// Write the whole report as JSON here
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
     /// Only requests in this language
     #[arg(long, value_name = "LANGUAGE")]
     pub language: Option<String>,
     /// Only the first requests of each kind
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Leave out the random baseline
-    #[arg(long)]
-    pub no_baseline: bool,
+    /// Write requests, replies and outcomes of the model here, for `bench replay`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Repetition and results.
+    #[command(flatten)]
+    pub runs: Runs,
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,

@@ -1,6 +1,8 @@
 //! `snaffle bench`: figures, always beside those of chance.
 
 use super::args::{Bench as Command, BenchHome};
+use super::bench_houses::{fresh_house, houses};
+use super::bench_run::{Attempt, Measuring, described, each_attempt};
 use super::command_conformance;
 use super::context::Context;
 use super::engine::Engine;
@@ -8,36 +10,21 @@ use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::interrupt::Interrupts;
-use super::progress::bar;
-use super::world;
-use crate::agent::{Clock, Settings as AgentSettings, SystemClock};
-use crate::bench::home::{Bench, run as run_home};
+use super::{
+    command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report, world,
+};
+use crate::agent::{Clock, SystemClock};
+use crate::bench::home::{Bench, Graded, run as run_home};
+use crate::bench::replay::{Expected, Recorded, RecordedReply, Recording, Replies};
 use crate::bench::report::{Report, table};
 use crate::bench::suite::{Request, read};
-use crate::model::{Cancel, Generator};
-use crate::tool::Registry;
+use crate::call::Dialect;
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 /// The suite that ships.
 const SUITE: &str = include_str!("../../benches/suites/home.jsonl");
-
-/// The houses that ship.
-const HOUSES: [(&str, &str); 5] = [
-    ("dacha", include_str!("../../examples/houses/dacha.toml")),
-    (
-        "harbour",
-        include_str!("../../examples/houses/harbour.toml"),
-    ),
-    ("loft", include_str!("../../examples/houses/loft.toml")),
-    ("lou", include_str!("../../examples/houses/lou.toml")),
-    ("maple", include_str!("../../examples/houses/maple.toml")),
-];
-
-/// Seed of the random logits.
-const BASELINE_SEED: u64 = 1;
 
 /// Runs it.
 ///
@@ -49,86 +36,100 @@ pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
         Command::Maskbench(args) => command_conformance::maskbench(context, args),
         Command::SchemaSuite(args) => command_conformance::schema_suite(context, args),
         Command::Worker(args) => command_conformance::work(context, args),
+        Command::HomeAssist(args) => command_bench_assist::run(context, args),
+        Command::Bfcl(args) => command_bench_bfcl::run(context, args),
+        Command::Replay(args) => command_bench_replay::run(context, args),
+        Command::Score(args) => command_bench_bfcl::score_file(context, args),
+        Command::Report(args) => command_bench_report::run(context, args),
     }
 }
 
 fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let settings = context.settings(&args.settings.given)?;
     let requests = requests(args)?;
-    let houses = houses(args.houses.as_deref(), &requests)?;
+    let names = requests.iter().map(|request| request.house.as_str());
+    let houses = houses(args.houses.as_deref(), names)?;
+    let mut record = args.record.as_ref().map(fs_err::File::create).transpose()?;
     let interrupts = Interrupts::install()?;
     let cancel = interrupts.begin();
     let mut engine = Engine::open(&settings, &ProgressBar::hidden())?;
     // Nobody is asked: the world is a copy that is thrown away.
     let agent = world::agent_settings(&settings, &engine, true)?;
-    let bar = bar(context.terminal.shows_progress(), requests.len());
-    let mut reports = Vec::new();
-    let mut baseline = engine.random(BASELINE_SEED)?;
     let name = engine.name();
-    let mut runs: Vec<(String, &mut dyn Generator)> = vec![(name, &mut engine.generator)];
-    if !args.no_baseline {
-        runs.push(("random logits".to_owned(), &mut baseline));
-    }
-    for (model, generator) in runs {
-        bar.reset();
-        bar.set_message(model.clone());
-        let mut examples = world::examples(&settings)?;
-        let folder = tempfile::tempdir()?;
-        let mut fresh = |request: &Request| fresh_house(folder.path(), &houses, request);
-        let graded = run_home(
-            &mut Bench {
+    let what = described("home", &name, &[], &agent);
+    let mut measuring = Measuring::begin(
+        context,
+        &args.runs,
+        &what,
+        agent.sampling.seed,
+        requests.len() * args.runs.models(),
+        cancel.clone(),
+    )?;
+    let folder = tempfile::tempdir()?;
+    let mut reports: Vec<Report> = Vec::new();
+    each_attempt(
+        &mut measuring,
+        &mut engine,
+        &settings,
+        &agent,
+        &args.runs,
+        &mut |measuring, attempt| {
+            let Attempt {
+                is_model,
+                repetition,
                 generator,
+                mut examples,
+                agent,
+                model,
+            } = attempt;
+            let replies = Replies::default();
+            let max_calls = agent.max_calls;
+            let mut recording = Recording::new(generator, replies.clone());
+            let mut fresh = |request: &Request| fresh_house(folder.path(), &houses, &request.house);
+            let mut bench = Bench {
+                generator: &mut recording,
                 examples: &mut examples,
                 world: &mut fresh,
                 clock: &|| -> Box<dyn Clock> { Box::new(SystemClock::start()) },
-                settings: agent.clone(),
+                settings: agent,
                 cancel: cancel.clone(),
-            },
-            &requests,
-            &mut |_| bar.inc(1),
-        )
-        .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-        reports.push(Report {
-            model,
-            requests: graded,
-        });
-        if cancel.is_cancelled() {
-            break;
-        }
-    }
-    bar.finish_and_clear();
-    write(context, args, &reports, &agent, &cancel)
-}
-
-fn write(
-    context: &mut Context,
-    args: &BenchHome,
-    reports: &[Report],
-    agent: &AgentSettings,
-    cancel: &Cancel,
-) -> Result<Exit, Failure> {
-    let value = serde_json::json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "examples": agent.examples,
-        "temperature": agent.sampling.temperature,
-        "reports": reports.iter().map(Report::to_json).collect::<Vec<_>>(),
-    });
-    if let Some(path) = &args.output {
-        fs_err::write(path, format!("{value}\n"))?;
-    }
-    let terminal = &mut context.terminal;
-    if terminal.json {
-        terminal.write_json(&value)?;
-    } else {
-        write!(terminal.out, "{}", table(reports))?;
-    }
-    if cancel.is_cancelled() {
-        return Err(Failure::new(
-            Exit::Cancelled,
-            "cancelled; the figures are of a part",
-        ));
-    }
-    Ok(Exit::Success)
+            };
+            let mut one = |request: &Request| {
+                let graded = run_home(&mut bench, std::slice::from_ref(request), &mut |_| {})
+                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?
+                    .pop();
+                let replies = replies.take();
+                if let (Some(file), Some(graded), true) = (&mut record, &graded, is_model) {
+                    let line = recorded(request, graded, replies, max_calls);
+                    writeln!(file, "{}", serde_json::json!(line))?;
+                }
+                Ok(graded)
+            };
+            let graded: Vec<Graded> = measuring.run(
+                &model,
+                repetition,
+                &requests,
+                |request| &request.id,
+                &mut one,
+            )?;
+            match reports.iter_mut().find(|report| report.model == model) {
+                Some(report) => report.requests.extend(graded),
+                None => reports.push(Report {
+                    model,
+                    requests: graded,
+                }),
+            }
+            Ok(())
+        },
+    )?;
+    let mut value = serde_json::Value::Object(what);
+    value["reports"] = reports.iter().map(Report::to_json).collect();
+    measuring.finish(
+        context,
+        args.runs.output.as_deref(),
+        &value,
+        &table(&reports),
+    )
 }
 
 /// The requests that the arguments pick.
@@ -162,46 +163,26 @@ fn requests(args: &BenchHome) -> Result<Vec<Request>, Failure> {
     Ok(picked)
 }
 
-/// The texts of the houses that the requests name.
-fn houses(
-    folder: Option<&Path>,
-    requests: &[Request],
-) -> Result<BTreeMap<String, String>, Failure> {
-    let mut houses = BTreeMap::new();
-    for request in requests {
-        let name = &request.house;
-        if houses.contains_key(name) {
-            continue;
-        }
-        let text = match folder {
-            Some(folder) => read_text(&folder.join(format!("{name}.toml")))?,
-            None => HOUSES
-                .iter()
-                .find(|(known, _)| known == name)
-                .map(|(_, text)| (*text).to_owned())
-                .ok_or_else(|| {
-                    Failure::input(format!("no house {name:?} ships"))
-                        .hint("--houses names the folder of your own")
-                })?,
-        };
-        houses.insert(name.clone(), text);
-    }
-    Ok(houses)
-}
-
-/// The tools over a fresh copy of the request's house.
-fn fresh_house(
-    folder: &Path,
-    houses: &BTreeMap<String, String>,
+/// A line for `bench replay`.
+fn recorded(
     request: &Request,
-) -> Result<Registry, String> {
-    let text = houses.get(&request.house).map_or("", String::as_str);
-    let path = folder.join("house.toml");
-    fs_err::write(&path, text).map_err(|error| error.to_string())?;
-    let tools = world::home_tools(&path).map_err(|failure| failure.message)?;
-    let mut registry = Registry::new();
-    registry
-        .register_all(tools)
-        .map_err(|error| error.to_string())?;
-    Ok(registry)
+    graded: &Graded,
+    replies: Vec<RecordedReply>,
+    max_calls: usize,
+) -> Recorded {
+    Recorded {
+        id: request.id.clone(),
+        house: request.house.clone(),
+        request: request.request.clone(),
+        grammar: true,
+        dialect: Dialect::default(),
+        max_calls,
+        replies,
+        expect: Expected {
+            calls: graded.calls.clone(),
+            failures: graded.failure_kinds.clone(),
+            reason: graded.reason.clone(),
+            text: graded.text.clone(),
+        },
+    }
 }

@@ -13,7 +13,15 @@ pub const MAX_BYTES: u64 = 16 << 20;
 /// # Errors
 /// A file that is missing, too large or not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    text_of(read_bytes(path)?, &name_of(path))
+    read_up_to(path, MAX_BYTES)
+}
+
+/// As [`read_text`], with a limit of one's own.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_up_to(path: &Path, limit: u64) -> Result<String, Failure> {
+    text_of(read_bytes_up_to(path, limit)?, &name_of(path))
 }
 
 /// The bytes of a file, or of standard input for `-`.
@@ -21,15 +29,19 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 /// # Errors
 /// A file that is missing or too large.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_bytes_up_to(path, MAX_BYTES)
+}
+
+fn read_bytes_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let name = name_of(path);
     if path == Path::new("-") {
-        return bytes_of(&mut io::stdin().lock(), &name);
+        return bytes_of(&mut io::stdin().lock(), &name, limit);
     }
     let cannot = |error: &io::Error| Failure::input(format!("{name}: {error}"));
     if path.is_dir() {
         return Err(Failure::input(format!("{name} is a folder, not a file")));
     }
-    bytes_of(&mut File::open(path).map_err(|e| cannot(&e))?, &name)
+    bytes_of(&mut File::open(path).map_err(|e| cannot(&e))?, &name, limit)
 }
 
 fn name_of(path: &Path) -> String {
@@ -57,16 +69,16 @@ pub fn request(argument: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-fn bytes_of(reader: &mut dyn Read, name: &str) -> Result<Vec<u8>, Failure> {
+fn bytes_of(reader: &mut dyn Read, name: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     reader
-        .take(MAX_BYTES + 1)
+        .take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
+    if bytes.len() as u64 > limit {
         return Err(Failure::input(format!(
             "{name} has more than the {} MiB that are read",
-            MAX_BYTES >> 20
+            limit >> 20
         )));
     }
     Ok(bytes)

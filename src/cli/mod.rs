@@ -5,7 +5,14 @@
 //! exit code in [`error`].
 
 pub mod args;
+pub mod args_bench;
+mod bench_houses;
+mod bench_run;
 mod command_bench;
+mod command_bench_assist;
+mod command_bench_bfcl;
+mod command_bench_replay;
+mod command_bench_report;
 mod command_config;
 mod command_conformance;
 mod command_generate;

@@ -1,0 +1,277 @@
+//! What every suite keeps of a request, and of a run of requests.
+
+use super::interval::Share;
+use crate::call::Call;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// How one request went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its id.
+    pub id: String,
+    /// Its category: a row of the table.
+    pub group: String,
+    /// What was asked.
+    pub request: String,
+    /// Whether it was right at the first attempt.
+    pub right: bool,
+    /// What was wrong, by the suite's own names.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The calls written or executed, in order.
+    #[serde(default)]
+    pub calls: Vec<Call>,
+    /// What was written, answered or asked.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// Effects that nobody asked for.
+    #[serde(default)]
+    pub wrong_effects: usize,
+    /// Turns.
+    #[serde(default)]
+    pub turns: usize,
+    /// Prompt tokens that were already evaluated.
+    #[serde(default)]
+    pub prompt_reused: usize,
+    /// Prompt tokens evaluated.
+    #[serde(default)]
+    pub prompt_evaluated: usize,
+    /// Tokens forced.
+    #[serde(default)]
+    pub forced: usize,
+    /// Tokens chosen.
+    #[serde(default)]
+    pub chosen: usize,
+    /// Wall time, in seconds.
+    #[serde(default)]
+    pub seconds: f64,
+    /// How sure the model was, between 0 and 1.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+}
+
+/// A run of a suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The model, or `random logits`.
+    pub model: String,
+    /// The parts of the harness that were left out.
+    pub without: Vec<String>,
+    /// Every request.
+    pub records: Vec<Record>,
+}
+
+/// Sums over records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// Right at the first attempt.
+    pub right: Share,
+    /// Effects that nobody asked for.
+    pub wrong_effects: usize,
+    /// Calls.
+    pub calls: usize,
+    /// Seconds.
+    pub seconds: f64,
+    /// Tokens written, forced ones included.
+    pub written: usize,
+    /// Of them chosen.
+    pub chosen: usize,
+    /// Prompt tokens evaluated.
+    pub prompt_evaluated: usize,
+    /// Prompt tokens reused.
+    pub prompt_reused: usize,
+}
+
+impl Run {
+    /// The name in tables: the model, and what it did without.
+    pub fn label(&self) -> String {
+        if self.without.is_empty() {
+            self.model.clone()
+        } else {
+            format!("{} without {}", self.model, self.without.join(", "))
+        }
+    }
+
+    /// Sums over the records that `of` picks.
+    pub fn sum(&self, of: impl Fn(&Record) -> bool) -> Sum {
+        let mut sum = Sum::default();
+        for record in self.records.iter().filter(|record| of(record)) {
+            sum.right.count(record.right);
+            sum.wrong_effects += record.wrong_effects;
+            sum.calls += record.calls.len();
+            sum.seconds += record.seconds;
+            sum.written += record.forced + record.chosen;
+            sum.chosen += record.chosen;
+            sum.prompt_evaluated += record.prompt_evaluated;
+            sum.prompt_reused += record.prompt_reused;
+        }
+        sum
+    }
+
+    /// The run as JSON: sums by group, then every request.
+    pub fn to_json(&self) -> serde_json::Value {
+        let with_interval = |sum: Sum| {
+            let (low, high) = sum.right.interval();
+            serde_json::json!({ "sum": sum, "rate": sum.right.rate(), "low": low, "high": high })
+        };
+        let mut sums = serde_json::Map::new();
+        sums.insert("all".to_owned(), with_interval(self.sum(|_| true)));
+        for group in groups(std::slice::from_ref(self)) {
+            let sum = self.sum(|record| record.group == group);
+            sums.insert(group, with_interval(sum));
+        }
+        serde_json::json!({
+            "model": self.model,
+            "without": self.without,
+            "sums": sums,
+            "requests": self.records,
+        })
+    }
+}
+
+/// The groups of these runs in the order in which they first come up.
+pub fn groups(runs: &[Run]) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    for record in runs.iter().flat_map(|run| &run.records) {
+        if !groups.contains(&record.group) {
+            groups.push(record.group.clone());
+        }
+    }
+    groups
+}
+
+/// A share with its 95% Wilson interval in percent: `14/20  70.0% [48–85]`.
+pub fn shown(share: Share) -> String {
+    let (low, high) = share.interval();
+    format!(
+        "{}/{} {:>5.1}% [{:.0}–{:.0}]",
+        share.right,
+        share.of,
+        share.rate() * 100.0,
+        low * 100.0,
+        high * 100.0
+    )
+}
+
+/// A table of runs side by side: a row a group, a column a run; then figures of the whole.
+pub fn table(runs: &[Run]) -> String {
+    const WIDTH: usize = 28;
+    let mut text = String::new();
+    if runs.is_empty() {
+        return text;
+    }
+    let groups = groups(runs);
+    let widest = groups.iter().map(|group| group.chars().count()).max();
+    let first = widest.unwrap_or_default().max(21);
+    let _ = write!(text, "{:<first$}", "right, first attempt");
+    for run in runs {
+        let label = crate::call::json::shortened(&run.label(), WIDTH);
+        let _ = write!(text, "  {label:>WIDTH$}");
+    }
+    text.push('\n');
+    let mut row = |name: &str, cell: &dyn Fn(&Run) -> String| {
+        let _ = write!(text, "{name:<first$}");
+        for run in runs {
+            let _ = write!(text, "  {:>WIDTH$}", cell(run));
+        }
+        text.push('\n');
+    };
+    for group in &groups {
+        row(group, &|run| {
+            shown(run.sum(|record| record.group == *group).right)
+        });
+    }
+    if groups.len() > 1 {
+        row("all", &|run| shown(run.sum(|_| true).right));
+    }
+    for (name, figure) in FIGURES {
+        row(name, &|run| figure(&run.sum(|_| true)));
+    }
+    text
+}
+
+/// A figure of a whole run.
+type Figure = fn(&Sum) -> String;
+
+const FIGURES: [(&str, Figure); 5] = [
+    ("wrong effects", |sum| {
+        format!("{} of {} calls", sum.wrong_effects, sum.calls)
+    }),
+    ("seconds/request", |sum| per(sum.seconds, sum.right.of)),
+    ("tokens/request", |sum| {
+        per(sum.written as f64, sum.right.of)
+    }),
+    ("chosen/request", |sum| per(sum.chosen as f64, sum.right.of)),
+    ("prompt reused", |sum| {
+        let all = sum.prompt_reused + sum.prompt_evaluated;
+        if all == 0 {
+            "–".to_owned()
+        } else {
+            format!("{:.0}%", sum.prompt_reused as f64 / all as f64 * 100.0)
+        }
+    }),
+];
+
+fn per(amount: f64, of: usize) -> String {
+    if of == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.2}", amount / of as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(group: &str, right: bool) -> Record {
+        Record {
+            group: group.into(),
+            right,
+            forced: 3,
+            chosen: 1,
+            seconds: 0.5,
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_row_a_group_and_a_column_a_run() {
+        let run = |model: &str, rights: [bool; 3]| Run {
+            model: model.into(),
+            without: Vec::new(),
+            records: vec![
+                record("b", rights[0]),
+                record("a", rights[1]),
+                record("b", rights[2]),
+            ],
+        };
+        let text = table(&[
+            run("one", [true, false, true]),
+            Run {
+                without: vec!["grammar".into()],
+                ..run("two", [false, false, true])
+            },
+        ]);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert!(
+            lines[0].ends_with("one           two without grammar"),
+            "{text}"
+        );
+        assert!(
+            lines[1].starts_with("b ") && lines[1].contains("2/2 100.0% [34–100]"),
+            "{text}"
+        );
+        assert!(
+            lines[2].starts_with("a ") && lines[2].contains("0/1   0.0% [0–79]"),
+            "{text}"
+        );
+        assert!(
+            lines[3].starts_with("all") && lines[3].ends_with("1/3  33.3% [6–79]"),
+            "{text}"
+        );
+        assert!(lines[6].ends_with("4.00"), "{text}");
+        assert_eq!(table(&[]), "");
+    }
+}

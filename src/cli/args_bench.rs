@@ -1,0 +1,146 @@
+//! The command line of the benchmarks, as it is written.
+
+use super::flags::{Everything, SettingFlags};
+use crate::bench::bfcl::Category;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// How often a suite is run, and where its results are kept.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Runs {
+    /// Write the whole report as JSON here
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Leave out the random baseline
+    #[arg(long)]
+    pub no_baseline: bool,
+    /// Run every request N times, each time with the next seed and a fresh pool
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    /// Append each result to this file as it comes, and leave out those that it has already
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+}
+
+impl Runs {
+    /// How many models answer: the model, and chance.
+    pub fn models(&self) -> usize {
+        1 + usize::from(!self.no_baseline)
+    }
+}
+
+/// A part of the harness that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The model writes what it likes
+    Grammar,
+}
+
+impl Part {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grammar => "grammar",
+        }
+    }
+}
+
+/// `snaffle bench bfcl`.
+#[derive(Debug, clap::Args)]
+pub struct BenchBfcl {
+    /// The folder of the Python package bfcl-eval (scripts/fetch-bfcl fetches it)
+    #[arg(long, value_name = "FOLDER")]
+    pub data: PathBuf,
+    /// Only this category; can be repeated [default: all]
+    #[arg(long, value_name = "CATEGORY", value_parser = category)]
+    pub category: Vec<Category>,
+    /// Only the first questions of each category
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Leave out a part of the harness
+    #[arg(long, value_name = "PART", value_enum)]
+    pub without: Vec<Part>,
+    /// Repetition and results.
+    #[command(flatten)]
+    pub runs: Runs,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<Everything>,
+}
+
+/// `snaffle bench home-assist`.
+#[derive(Debug, clap::Args)]
+pub struct BenchHomeAssist {
+    /// The folder of home-assistant-datasets with a folder for each home
+    #[arg(long, value_name = "FOLDER")]
+    pub data: PathBuf,
+    /// Only the first requests of each group
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Leave out a part of the harness
+    #[arg(long, value_name = "PART", value_enum)]
+    pub without: Vec<Part>,
+    /// Repetition and results.
+    #[command(flatten)]
+    pub runs: Runs,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<Everything>,
+}
+
+/// `snaffle bench replay`.
+#[derive(Debug, clap::Args)]
+pub struct BenchReplay {
+    /// Recorded requests and replies, JSON Lines (`bench home --record` writes them)
+    pub file: PathBuf,
+    /// The folder of the houses that the requests name [default: the houses that ship]
+    #[arg(long, value_name = "FOLDER")]
+    pub houses: Option<PathBuf>,
+    /// Only the first requests
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// A suite whose foreign outputs can be scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScoredSuite {
+    /// The Berkeley Function Calling Leaderboard
+    Bfcl,
+}
+
+/// `snaffle bench score`.
+#[derive(Debug, clap::Args)]
+pub struct BenchScore {
+    /// Outputs, JSON Lines: `{"id": …, "result": …}` as in result files, or `{"id": …, "output": …}`
+    pub file: PathBuf,
+    /// What they answer
+    #[arg(long, value_name = "SUITE", value_enum)]
+    pub suite: ScoredSuite,
+    /// The folder of the Python package bfcl-eval (scripts/fetch-bfcl fetches it)
+    #[arg(long, value_name = "FOLDER")]
+    pub data: PathBuf,
+    /// The outputs write functions' names with `_` for `.`
+    #[arg(long)]
+    pub underscore_names: bool,
+}
+
+/// `snaffle bench report`.
+#[derive(Debug, clap::Args)]
+pub struct BenchReport {
+    /// Result files of any suite: `--output` and `bench score --json` write them
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Write the page here
+    #[arg(long, value_name = "FILE")]
+    pub html: PathBuf,
+    /// Its heading
+    #[arg(long, default_value = "Snaffle benchmarks")]
+    pub title: String,
+}
+
+fn category(name: &str) -> Result<Category, String> {
+    Category::from_name(name).ok_or_else(|| {
+        let known: Vec<&str> = Category::ALL.into_iter().map(Category::name).collect();
+        format!("there are {}", known.join(", "))
+    })
+}

@@ -1,0 +1,281 @@
+//! What the benchmarks have in common: seeds, progress, results that are kept as they come, and the
+//! report at the end.
+
+use super::args_bench::Runs;
+use super::context::Context;
+use super::engine::Engine;
+use super::error::Failure;
+use super::exit::Exit;
+use super::settings::Settings;
+use super::world;
+use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt};
+use crate::bench::log::{LogError, ResultLog};
+use crate::bench::record::{Record, Run};
+use crate::model::{Cancel, Generator};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// Seed of the random logits, where `--seed` is 0.
+const BASELINE_SEED: u64 = 1;
+
+/// The name of the random baseline in reports.
+const BASELINE: &str = "random logits";
+
+/// A benchmark under way.
+#[derive(Debug)]
+pub struct Measuring {
+    log: Option<ResultLog>,
+    bar: ProgressBar,
+    cancel: Cancel,
+    repeat: u32,
+    seed: u64,
+}
+
+impl Measuring {
+    /// Begins; `what` is all that the results depend on, `total` the number of results of one
+    /// repetition.
+    ///
+    /// # Errors
+    /// A file of results that is of another benchmark, or cannot be used.
+    pub fn begin(
+        context: &Context,
+        runs: &Runs,
+        what: &Map<String, Value>,
+        seed: u64,
+        total: usize,
+        cancel: Cancel,
+    ) -> Result<Self, Failure> {
+        let log = match &runs.resume {
+            Some(path) => Some(ResultLog::open(path, what)?),
+            None => None,
+        };
+        let total = total.saturating_mul(runs.repeat as usize);
+        Ok(Self {
+            log,
+            bar: bar(context.terminal.shows_progress(), total),
+            cancel,
+            repeat: runs.repeat,
+            seed,
+        })
+    }
+
+    /// Measures `items` once, those aside whose results are there already. `one` gives `None` where
+    /// it was cancelled; then, what there is.
+    ///
+    /// # Errors
+    /// Those of `one`, and a file of results that cannot be written.
+    pub fn run<I, T: Serialize + DeserializeOwned>(
+        &mut self,
+        label: &str,
+        repetition: usize,
+        items: &[I],
+        id: impl Fn(&I) -> &str,
+        one: &mut dyn FnMut(&I) -> Result<Option<T>, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        self.bar.set_message(label.to_owned());
+        let mut results = Vec::with_capacity(items.len());
+        for item in items {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            let known = self
+                .log
+                .as_ref()
+                .and_then(|log| log.find(label, repetition, id(item)));
+            let result = match known {
+                Some(result) => result,
+                None => {
+                    let Some(result) = one(item)? else {
+                        break;
+                    };
+                    if let Some(log) = &mut self.log {
+                        log.add(label, repetition, id(item), &result)?;
+                    }
+                    result
+                }
+            };
+            results.push(result);
+            self.bar.inc(1);
+        }
+        Ok(results)
+    }
+
+    /// Ends: `value` goes to `output` and, for machines, to standard output; people are shown
+    /// `text`.
+    ///
+    /// # Errors
+    /// A stream or file that cannot be written, and [`Exit::Cancelled`] where the figures are of a
+    /// part.
+    pub fn finish(
+        self,
+        context: &mut Context,
+        output: Option<&Path>,
+        value: &Value,
+        text: &str,
+    ) -> Result<Exit, Failure> {
+        self.bar.finish_and_clear();
+        if let Some(path) = output {
+            fs_err::write(path, format!("{value}\n"))?;
+        }
+        let terminal = &mut context.terminal;
+        if terminal.json {
+            terminal.write_json(value)?;
+        } else {
+            write!(terminal.out, "{text}")?;
+        }
+        if self.cancel.is_cancelled() {
+            return Err(Failure::new(
+                Exit::Cancelled,
+                "cancelled; the figures are of a part",
+            ));
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// A model, or chance, about to answer all requests once.
+pub struct Attempt<'e> {
+    /// Its name in reports.
+    pub model: String,
+    /// Whether it is the model; else, random logits under the same grammar.
+    pub is_model: bool,
+    /// Which repetition, from 0.
+    pub repetition: usize,
+    /// What writes.
+    pub generator: &'e mut dyn Generator,
+    /// A fresh pool.
+    pub examples: FromPool,
+    /// With the seed of the repetition.
+    pub agent: AgentSettings,
+}
+
+impl std::fmt::Debug for Attempt<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attempt")
+            .field("model", &self.model)
+            .field("repetition", &self.repetition)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Has the model, then chance, answer as often as asked for.
+///
+/// # Errors
+/// Those of `each`, and a pool or template that cannot be read.
+pub fn each_attempt(
+    measuring: &mut Measuring,
+    engine: &mut Engine,
+    settings: &Settings,
+    agent: &AgentSettings,
+    runs: &Runs,
+    each: &mut dyn FnMut(&mut Measuring, Attempt<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let name = engine.name();
+    for is_model in [true, false].into_iter().take(runs.models()) {
+        for repetition in 0..measuring.repeat {
+            let seed = measuring.seed.wrapping_add(u64::from(repetition));
+            let mut examples = world::examples(settings)?;
+            examples.seed = seed;
+            let mut agent = agent.clone();
+            agent.sampling.seed = seed;
+            let mut baseline;
+            let generator: &mut dyn Generator = if is_model {
+                &mut engine.generator
+            } else {
+                // Chance is what it is under the grammar, whatever the model does without.
+                agent.grammar = true;
+                baseline = engine.random(BASELINE_SEED.wrapping_add(seed))?;
+                &mut baseline
+            };
+            let attempt = Attempt {
+                model: if is_model {
+                    name.clone()
+                } else {
+                    BASELINE.to_owned()
+                },
+                is_model,
+                repetition: repetition as usize,
+                generator,
+                examples,
+                agent,
+            };
+            each(measuring, attempt)?;
+            if measuring.cancel.is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds an attempt's records to the run of its model.
+pub fn add(runs: &mut Vec<Run>, model: String, without: &[String], records: Vec<Record>) {
+    match runs.iter_mut().find(|run| run.model == model) {
+        Some(run) => run.records.extend(records),
+        None => runs.push(Run {
+            without: if model == BASELINE {
+                Vec::new()
+            } else {
+                without.to_vec()
+            },
+            model,
+            records,
+        }),
+    }
+}
+
+/// What results depend on, for the head of a report and for `--resume`.
+pub fn described(
+    suite: &str,
+    model: &str,
+    without: &[String],
+    agent: &AgentSettings,
+) -> Map<String, Value> {
+    let tools = match agent.layout.tools {
+        ToolsInPrompt::None => "none",
+        ToolsInPrompt::Names => "names",
+        ToolsInPrompt::Full => "full",
+    };
+    let value = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "suite": suite,
+        "model": model,
+        "without": without,
+        "seed": agent.sampling.seed,
+        "temperature": agent.sampling.temperature,
+        "examples": agent.examples,
+        "tools_in_prompt": tools,
+        "max_calls": agent.max_calls,
+        "max_tokens": agent.limits.turn_tokens,
+    });
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// A bar with the time that is left.
+fn bar(shown: bool, length: usize) -> ProgressBar {
+    if !shown {
+        return ProgressBar::hidden();
+    }
+    let style =
+        ProgressStyle::with_template("{msg}  {pos}/{len}  {wide_bar:.cyan/dim}  {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length as u64).with_style(style)
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        match &error {
+            LogError::Busy { .. } => Self::new(Exit::Busy, error.to_string()),
+            LogError::File { .. } => Self::new(Exit::Files, error.to_string()),
+            LogError::Line { .. } | LogError::Other { .. } => Self::input(error.to_string())
+                .hint("name another file, or delete this one, to begin anew"),
+        }
+    }
+}
