@@ -214,7 +214,7 @@ fn samples_match_and_validate() {
                 "list.gbnf" => assert_eq!(sample["valid"], Value::Null),
                 // `uniqueItems` is checked after generation.
                 "schema.json" => {
-                    assert!(sample["valid"] == true || text.contains("31m"), "{sample}")
+                    assert!(sample["valid"] == true || text.contains("31m"), "{sample}");
                 }
                 _ => assert_eq!(sample["valid"], true, "{sample}"),
             }

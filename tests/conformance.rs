@@ -5,7 +5,6 @@
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::print_stderr,
-    clippy::print_stdout,
     reason = "a test says why it is skipped, and what failed"
 )]
 
