@@ -344,7 +344,7 @@ impl Agent<'_> {
         let task = task.task();
         let mut all = self.tools.moves(&self.settings.policy)?;
         let open = super::open::open(task, &all);
-        all.max_calls = open.len().clamp(1, self.settings.max_calls.max(1));
+        all.max_calls = self.settings.max_calls.max(1);
         let mut legal = all.clone();
         legal.restrict(|tool| task.allows(tool));
         if let Some(state) = task.current() {
@@ -361,6 +361,7 @@ impl Agent<'_> {
             legal.drop_impossible();
         }
         let (mut narrowed, report) = legal.narrow(&task.goal);
+        narrowed.max_calls = open.len().clamp(1, all.max_calls);
         if task.steps > 0 && !open.is_empty() {
             // What was named and not touched comes next, if anything does.
             narrowed.keep_only(&open);

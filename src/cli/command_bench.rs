@@ -124,12 +124,14 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     )?;
     let mut value = serde_json::Value::Object(what);
     value["reports"] = reports.iter().map(Report::to_json).collect();
-    measuring.finish(
-        context,
-        args.runs.output.as_deref(),
-        &value,
-        &table(&reports),
-    )
+    let held = engine.bytes_held();
+    value["bytes_held"] = held.into();
+    let mut text = table(&reports);
+    let mebibytes = held as f64 / f64::from(1 << 20);
+    text.push_str(&format!(
+        "memory                {mebibytes:.1} MiB beside the model, its cache and its buffers\n"
+    ));
+    measuring.finish(context, args.runs.output.as_deref(), &value, &text)
 }
 
 /// The requests that the arguments pick.

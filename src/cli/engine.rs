@@ -11,6 +11,7 @@ use crate::model::{
     Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
     Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
 };
+use crate::vocab::Token;
 use crate::vocab::TokenId;
 use indicatif::ProgressBar;
 use siphasher::sip::SipHasher13;
@@ -92,6 +93,20 @@ impl Engine {
     /// The model's name: the manifest's, or the file's.
     pub fn name(&self) -> String {
         name_of(&self.located)
+    }
+
+    /// Bytes held beside weights, KV cache and compute buffers: the tokens and their trie, masks,
+    /// and what the session keeps.
+    pub fn bytes_held(&self) -> usize {
+        let vocabulary = self.lexicon.vocabulary();
+        let tokens = (0..vocabulary.len()).map(|at| {
+            let spelled = TokenId::try_from(at).map_or(0, |token| vocabulary.bytes(token).len());
+            size_of::<Token>() + spelled
+        });
+        tokens.sum::<usize>()
+            + self.lexicon.bytes_held()
+            + self.store.bytes()
+            + self.generator.inner.session().overhead_bytes()
     }
 
     /// Strength of calibrated choice that was fitted for it.

@@ -173,14 +173,14 @@ impl Asker<'_> {
             id: question.id.clone(),
             source,
         })?;
-        let layout = if self.settings.grammar {
-            self.settings.layout.clone()
-        } else {
-            Layout {
-                instructions: ALONE.to_owned(),
-                ..self.settings.layout.clone()
-            }
+        // There is one reply, and no result to answer.
+        let mut layout = Layout {
+            show_ending: false,
+            ..self.settings.layout.clone()
         };
+        if !self.settings.grammar {
+            layout.instructions = ALONE.to_owned();
+        }
         let mut prompt = lay_out(&layout, moves, &shown, task.task(), &[], None).prompt;
         with_conversation(&mut prompt, question);
         Ok(prompt)
