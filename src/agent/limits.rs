@@ -39,7 +39,17 @@ pub enum StopReason {
     AnswerFlagged,
     /// The model asked the person something, and waits.
     Asked,
-    /// The same call gave the same result again, after a hint.
+    /// An end of the task's definition was reached.
+    Completed,
+    /// An end of the task's definition was reached at which it has failed.
+    FailedEnd,
+    /// A tool's result ended the run.
+    ToolEnded,
+    /// Nothing is legal in the task's state.
+    Stuck,
+    /// What watches the turns stopped it, for this reason; it can be resumed.
+    Hook(String),
+    /// The same calls gave the same results again, after a hint.
     Repeated,
     /// The step failed as often as allowed.
     TooManyFailures,
@@ -64,6 +74,11 @@ impl StopReason {
             Self::Answered => "answered",
             Self::AnswerFlagged => "answer_flagged",
             Self::Asked => "asked",
+            Self::Completed => "completed",
+            Self::FailedEnd => "failed_end",
+            Self::ToolEnded => "tool_ended",
+            Self::Stuck => "stuck",
+            Self::Hook(_) => "hook",
             Self::Repeated => "repeated",
             Self::TooManyFailures => "too_many_failures",
             Self::Refused => "refused",
@@ -79,10 +94,15 @@ impl StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Hook(why) => return write!(f, "stopped after a turn: {why}"),
+            Self::Completed => "done",
+            Self::FailedEnd => "the task has failed",
+            Self::ToolEnded => "a tool's result ended the run",
+            Self::Stuck => "nothing can be done in the state that the task is in",
             Self::Answered => "answered",
             Self::AnswerFlagged => "the answer claims something that did not happen",
             Self::Asked => "the model has a question",
-            Self::Repeated => "the same call gave the same result twice",
+            Self::Repeated => "the same calls gave the same results again and again",
             Self::TooManyFailures => "the step failed as often as allowed",
             Self::Refused => "the call was not approved",
             Self::TurnLimit => "the limit on turns was reached",

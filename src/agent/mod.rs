@@ -8,8 +8,10 @@ pub mod clock;
 pub mod context;
 pub mod event;
 pub mod examples;
+mod finish;
 pub mod limits;
 pub mod person;
+mod resume;
 pub mod run;
 
 pub use clock::{Clock, SystemClock};

@@ -3,16 +3,18 @@
 //! Everything that can be wrong is looked at before the journal is touched: settings, request,
 //! house, tools, policy, model, the request's length.
 
-use super::args::{Resume, Run};
+use super::args::{Resume, Run, Settle};
 use super::config::layers::{Layers, Source};
 use super::config::registry::{Setting, find};
 use super::context::Context;
+use super::definition;
 use super::engine::Engine;
 use super::error::{Failure, exit_of};
 use super::exit::Exit;
+use super::inbox::Inbox;
 use super::input;
 use super::interrupt::Interrupts;
-use super::person::Asker;
+use super::person::{Asker, Lines};
 use super::settings::Settings;
 use super::style::{NAME, paint};
 use super::terminal::Terminal;
@@ -20,8 +22,9 @@ use super::view::{Style, View};
 use super::world::{self, HouseLock};
 use crate::agent::{Agent, FromPool, StopReason, SystemClock};
 use crate::model::{Cancel, Generator, Message, Prompt, Role};
-use crate::task::{ActiveTask, Definition, Journal, TaskError, TaskId};
+use crate::task::{ActiveTask, Definition, Journal, JournalError, Settlement, TaskError, TaskId};
 use crate::tool::Registry;
+use crate::tool::command::Program;
 use crate::trace::{JsonLines, Null, Retention, Trace, TraceSettings};
 use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,23 +34,67 @@ use std::io::{self, BufRead, Stdout, Write};
 use std::path::Path;
 use std::time::Duration;
 
+/// Longest time that the program after a turn may take.
+const HOOK_TIME: Duration = Duration::from_secs(60);
+
+/// Most bytes that it may print.
+const HOOK_OUTPUT: usize = 1 << 20;
+
 /// Runs it.
 ///
 /// # Errors
 /// Whatever keeps a request from being worked on.
 pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
     let layers = context.layers(&args.settings.given)?;
-    let settings = context.resolve(&layers)?;
-    let request = match &args.request {
-        Some(text) => Some(input::request(text)?),
+    let mut settings = context.resolve(&layers)?;
+    let source = match &settings.task {
+        Some(path) => Some(definition::read(path)?),
         None => None,
     };
+    let goal = source
+        .as_ref()
+        .and_then(|source| source.definition.goal.clone());
+    let request = match &args.request {
+        Some(text) => Some(input::request(text)?),
+        None if args.interactive => None,
+        None => Some(goal.ok_or_else(|| {
+            Failure::new(Exit::Usage, "the request is missing")
+                .hint("say what is to be done, or give the definition a `goal`")
+        })?),
+    };
+    if let Some(source) = &source {
+        take_limits(&mut settings, &layers, source.definition.limits);
+    }
     let interrupts = Interrupts::install()?;
     let record = recorded(&layers, &context.surroundings.folder);
-    let mut run = Runner::open(context, settings, args.yes, record)?;
+    let mut run = Runner::open(context, settings, args.yes, record, source)?;
+    if args.listen || (context.terminal.can_ask() && !context.terminal.json) {
+        run.inbox = Some(Inbox::new(|| io::stdin().lock()));
+    }
     match request {
         Some(request) => run.request(context, &request, &interrupts.begin()),
         None => interactive(context, &mut run, &interrupts),
+    }
+}
+
+/// A definition's limits hold where no file, variable or flag says otherwise.
+fn take_limits(settings: &mut Settings, layers: &Layers, limits: crate::task::Limits) {
+    let is_default = |name: &str| {
+        let mut all = layers.iter();
+        all.any(|resolved| resolved.setting.name == name && resolved.source == Source::Default)
+    };
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    if let (Some(turns), true) = (limits.turns, is_default("max_turns")) {
+        settings.max_turns = number(turns.into());
+    }
+    if let (Some(tokens), true) = (limits.tokens, is_default("max_run_tokens")) {
+        settings.max_run_tokens = number(tokens);
+    }
+    if let (Some(seconds), true) = (limits.seconds, is_default("max_seconds")) {
+        settings.max_time = Duration::from_secs(seconds);
+    }
+    if let (Some(failures), true) = (limits.failures, is_default("max_attempts")) {
+        settings.max_attempts = number(failures.into());
     }
 }
 
@@ -57,19 +104,39 @@ pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
 /// As [`run`], and that there is no such task.
 pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
     let journal = context.settings(&args.settings.given)?.journal;
-    let journal = Journal::open(&journal)?;
+    let journal = Journal::open(&journal)?.with_program_wait(Duration::ZERO);
     let id = journal.find(&args.id)?;
     let record = journal.read(&id)?;
     let task = crate::task::Task::fold(&id, &record.entries).map_err(TaskError::from)?;
     let mut flags = as_flags(&task.settings);
     flags.extend(args.settings.given.iter().cloned());
     let layers = context.layers(&flags)?;
-    let settings = context.resolve(&layers)?;
+    let mut settings = context.resolve(&layers)?;
+    // The journal has the definition as it was; its file may have changed since.
+    settings.tools.extend(task.definition.uses.iter().cloned());
+    take_limits(&mut settings, &layers, task.definition.limits);
     let interrupts = Interrupts::install()?;
-    let mut run = Runner::open(context, settings, args.yes, Value::Null)?;
-    let mut active = ActiveTask::resume(&journal, &id, Timestamp::now())?;
+    let wait = settings.max_time;
+    let mut run = Runner::open(context, settings, args.yes, Value::Null, None)?;
+    let mut active = match ActiveTask::resume(&journal, &id, Timestamp::now()) {
+        Err(TaskError::Journal(JournalError::ProgramRunning { .. })) => {
+            let note = "waiting for a program that the task started and that is still running";
+            context.terminal.note(note);
+            let journal = journal.with_program_wait(wait);
+            ActiveTask::resume(&journal, &id, Timestamp::now())?
+        }
+        resumed => resumed?,
+    };
+    if context.terminal.can_ask() && !context.terminal.json {
+        run.inbox = Some(Inbox::new(|| io::stdin().lock()));
+    }
+    run.settlement = args.settle.map(|settle| match settle {
+        Settle::Happened => Settlement::Happened,
+        Settle::DidNotHappen => Settlement::DidNotHappen,
+        Settle::Repeat => Settlement::Repeat,
+    });
     let cancel = interrupts.begin();
-    let view = run.view(&context.terminal, &cancel);
+    let view = run.view(&context.terminal, &cancel)?;
     run.work(context, &mut active, view, &cancel)
 }
 
@@ -85,10 +152,17 @@ fn interactive(
             write!(context.terminal.err, "{} ", paint(NAME, "snaffle>"))?;
             context.terminal.err.flush()?;
         }
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line)? == 0 {
+        let line = match &mut run.inbox {
+            Some(inbox) => inbox.request(),
+            None => {
+                let mut line = String::new();
+                let read = io::stdin().lock().read_line(&mut line)?;
+                (read > 0).then_some(line)
+            }
+        };
+        let Some(line) = line else {
             return Ok(last);
-        }
+        };
         let request = line.trim();
         if request.is_empty() {
             continue;
@@ -100,7 +174,9 @@ fn interactive(
         match run.request(context, request, &cancel) {
             Ok(exit) => last = exit,
             // What is wrong with one request need not be wrong with the next.
-            Err(failure) if matches!(failure.exit, Exit::Input | Exit::Unfinished) => {
+            Err(failure)
+                if matches!(failure.exit, Exit::Input | Exit::Unfinished | Exit::Waiting) =>
+            {
                 context.terminal.fail(&failure);
                 last = failure.exit;
             }
@@ -120,17 +196,32 @@ struct Runner {
     examples: FromPool,
     engine: Engine,
     progress: ProgressBar,
+    /// The task's definition, where there is one.
+    definition: Option<Definition>,
+    /// What the person types while it runs, where that is listened to.
+    inbox: Option<Inbox>,
+    /// What came of an interrupted call, where it was said beforehand.
+    settlement: Option<Settlement>,
     _lock: Option<HouseLock>,
 }
 
 impl Runner {
     fn open(
         context: &mut Context,
-        settings: Settings,
+        mut settings: Settings,
         approve_all: bool,
         record: Value,
+        source: Option<crate::task::Source>,
     ) -> Result<Self, Failure> {
+        if let Some(source) = &source {
+            settings
+                .tools
+                .extend(source.definition.uses.iter().cloned());
+        }
         let registry = world::registry(&settings)?;
+        if let Some(source) = &source {
+            definition::refuse_faults(source, &registry)?;
+        }
         let examples = world::examples(&settings)?;
         world::policy(&settings)?;
         let lock = match &settings.house {
@@ -151,6 +242,9 @@ impl Runner {
             examples,
             engine,
             progress,
+            definition: source.map(|source| source.definition),
+            inbox: None,
+            settlement: None,
             _lock: lock,
         })
     }
@@ -163,23 +257,47 @@ impl Runner {
         cancel: &Cancel,
     ) -> Result<Exit, Failure> {
         self.check_length(request)?;
-        let definition = world::definition(&self.settings, &self.registry, request)?;
+        let definition = match &self.definition {
+            Some(definition) => definition.clone(),
+            None => world::definition(&self.settings, &self.registry, request)?,
+        };
         let now = Timestamp::now();
         let id = TaskId::new(now, rand::random());
-        let mut view = self.view(&context.terminal, cancel);
+        let mut view = self.view(&context.terminal, cancel)?;
         view.announce(id.as_str(), request)?;
         let mut task = self.begin(id, request, definition, now)?;
         self.work(context, &mut task, view, cancel)
     }
 
-    fn view(&self, terminal: &Terminal, cancel: &Cancel) -> View<AutoStream<Stdout>> {
+    fn view(
+        &self,
+        terminal: &Terminal,
+        cancel: &Cancel,
+    ) -> Result<View<AutoStream<Stdout>>, Failure> {
         let style = match (terminal.json, terminal.quiet) {
             (true, _) => Style::Json,
             (_, true) => Style::Quiet,
             _ => Style::Session,
         };
         let out = terminal.second_out();
-        View::new(out, style, cancel.clone(), self.progress.clone())
+        let view = View::new(out, style, cancel.clone(), self.progress.clone());
+        Ok(view.with_hook(self.hook()?))
+    }
+
+    /// The program after each turn.
+    fn hook(&self) -> Result<Option<Program>, Failure> {
+        let Some(path) = &self.settings.after_turn else {
+            return Ok(None);
+        };
+        let executable = fs_err::canonicalize(path)?;
+        Ok(Some(Program {
+            folder: executable.parent().unwrap_or(Path::new("/")).to_owned(),
+            executable,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            timeout: HOOK_TIME,
+            max_output: HOOK_OUTPUT,
+        }))
     }
 
     /// A request that can never fit is refused before anything is recorded.
@@ -235,8 +353,13 @@ impl Runner {
         let id = task.task().id.to_string();
         let mut trace = self.trace(&id)?;
         let present = terminal.can_ask() && !terminal.json;
-        let (input, output) = (io::stdin().lock(), terminal.second_err());
-        let mut person = Asker::new(input, output, present, self.progress.clone());
+        let output = terminal.second_err();
+        let input = match &mut self.inbox {
+            Some(inbox) => Lines::Inbox(inbox),
+            None => Lines::Stream(io::stdin().lock()),
+        };
+        let mut person = Asker::new(input, output, present, self.progress.clone())
+            .with_settlement(self.settlement.take());
         let clock = SystemClock::start();
         let settings = world::agent_settings(&self.settings, &self.engine.info, self.approve_all)?;
         let report = Agent {
@@ -299,6 +422,8 @@ fn progress(shown: bool) -> ProgressBar {
 fn can_be_resumed(reason: &StopReason) -> bool {
     match reason {
         StopReason::Asked
+        | StopReason::Stuck
+        | StopReason::Hook(_)
         | StopReason::Refused
         | StopReason::TurnLimit
         | StopReason::TokenLimit
@@ -306,6 +431,9 @@ fn can_be_resumed(reason: &StopReason) -> bool {
         | StopReason::Cancelled => true,
         StopReason::Answered
         | StopReason::AnswerFlagged
+        | StopReason::Completed
+        | StopReason::FailedEnd
+        | StopReason::ToolEnded
         | StopReason::Repeated
         | StopReason::TooManyFailures
         | StopReason::DryRun => false,

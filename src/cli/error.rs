@@ -10,6 +10,7 @@ use crate::task::{JournalError, TaskError};
 use crate::tool::assistant::{FilesError, WeatherError};
 use crate::tool::command::CommandError;
 use crate::tool::home::HouseError;
+use crate::tool::simulated::SimulatedError;
 use crate::tool::{RegisterError, ToolError};
 use crate::trace::TraceError;
 use std::io;
@@ -101,7 +102,7 @@ impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         use JournalError::{
             Ambiguous, Busy, Corrupt, Damaged, Database, DiskFull, Exists, File, HeadNotSynced,
-            Newer, NotAJournal, ReadOnly, Running, TooLarge, UnknownTask,
+            Newer, NotAJournal, ProgramRunning, ReadOnly, Running, TooLarge, UnknownTask,
         };
         let (exit, hint) = match &error {
             ReadOnly { .. } => (
@@ -117,12 +118,18 @@ impl From<JournalError> for Failure {
                 Exit::Busy,
                 Some("wait for the other run, or end it; nothing was executed"),
             ),
+            ProgramRunning { .. } => (
+                Exit::Busy,
+                Some("wait for the program, or end it; nothing was executed"),
+            ),
             UnknownTask { .. } | Ambiguous { .. } => {
                 (Exit::Input, Some("`snaffle task list` shows all tasks"))
             }
             Damaged { .. } => (
                 Exit::Input,
-                Some("`snaffle task show` shows what stands; begin a new task to go on"),
+                Some(
+                    "`snaffle task show` shows what stands; `snaffle task rewind ID --to STEP` goes on from there",
+                ),
             ),
             Newer { .. } => (
                 Exit::Input,
@@ -142,9 +149,10 @@ impl From<TaskError> for Failure {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Journal(error) => error.into(),
-            other @ (TaskError::NoTask(_) | TaskError::NoSuchEvent { .. }) => {
-                Self::input(other.to_string())
-            }
+            other @ (TaskError::NoTask(_)
+            | TaskError::NoSuchEvent { .. }
+            | TaskError::Abandoned { .. }
+            | TaskError::NoSuchStep { .. }) => Self::input(other.to_string()),
         }
     }
 }
@@ -192,8 +200,9 @@ impl From<AgentError> for Failure {
         match error {
             AgentError::Task(error) => error.into(),
             AgentError::Generate(error) => error.into(),
-            AgentError::Undecided { .. } => Self::new(Exit::Unfinished, error.to_string())
-                .hint("`snaffle task resume` on a terminal asks you"),
+            AgentError::Undecided { .. } => Self::new(Exit::Waiting, error.to_string()).hint(
+                "`snaffle task resume` on a terminal asks you; `--settle` says it beforehand",
+            ),
             AgentError::Turn(_) | AgentError::World(_) | AgentError::EmptyRequest => {
                 Self::input(error.to_string())
             }
@@ -229,6 +238,7 @@ macro_rules! input_errors {
 
 input_errors!(
     CommandError,
+    SimulatedError,
     RegisterError,
     WeatherError,
     FilesError,
@@ -281,15 +291,19 @@ impl From<PullError> for Failure {
 /// The exit code of a run that ended for this reason.
 pub fn exit_of(reason: &StopReason) -> Exit {
     match reason {
-        StopReason::Answered | StopReason::DryRun => Exit::Success,
+        StopReason::Answered
+        | StopReason::Completed
+        | StopReason::ToolEnded
+        | StopReason::DryRun => Exit::Success,
         StopReason::AnswerFlagged | StopReason::Refused => Exit::Refused,
         StopReason::Cancelled => Exit::Cancelled,
-        StopReason::Asked
+        StopReason::Asked => Exit::Waiting,
+        StopReason::TurnLimit | StopReason::TokenLimit | StopReason::TimeLimit => Exit::Limit,
+        StopReason::Hook(_) => Exit::Stopped,
+        StopReason::FailedEnd
+        | StopReason::Stuck
         | StopReason::Repeated
-        | StopReason::TooManyFailures
-        | StopReason::TurnLimit
-        | StopReason::TokenLimit
-        | StopReason::TimeLimit => Exit::Unfinished,
+        | StopReason::TooManyFailures => Exit::Unfinished,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The person at the terminal. Without a terminal the answer is no.
 
+use super::inbox::Inbox;
 use super::style::{FAINT, NAME, WARN, paint};
 use super::view::call_line;
 use crate::agent::Person;
@@ -8,16 +9,25 @@ use crate::task::{Pending, Settlement};
 use indicatif::ProgressBar;
 use std::io::{BufRead, Write};
 
+/// Where the person's lines come from.
+pub enum Lines<'i, R> {
+    /// Read when they are asked for.
+    Stream(R),
+    /// Read as they come: the person may speak first.
+    Inbox(&'i mut Inbox),
+}
+
 /// Asks on one stream and reads the answer from another.
-pub struct Asker<R, W> {
-    input: R,
+pub struct Asker<'i, R, W> {
+    input: Lines<'i, R>,
     output: W,
     /// Whether anybody is there.
     present: bool,
     progress: ProgressBar,
+    settlement: Option<Settlement>,
 }
 
-impl<R, W> std::fmt::Debug for Asker<R, W> {
+impl<R, W> std::fmt::Debug for Asker<'_, R, W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asker")
             .field("present", &self.present)
@@ -25,15 +35,23 @@ impl<R, W> std::fmt::Debug for Asker<R, W> {
     }
 }
 
-impl<R: BufRead, W: Write> Asker<R, W> {
+impl<'i, R: BufRead, W: Write> Asker<'i, R, W> {
     /// Asks on `output` where somebody is `present`; `progress` is cleared first.
-    pub fn new(input: R, output: W, present: bool, progress: ProgressBar) -> Self {
+    pub fn new(input: Lines<'i, R>, output: W, present: bool, progress: ProgressBar) -> Self {
         Self {
             input,
             output,
             present,
             progress,
+            settlement: None,
         }
+    }
+
+    /// The same, who knows what came of the first call that is asked about.
+    #[must_use]
+    pub fn with_settlement(mut self, settlement: Option<Settlement>) -> Self {
+        self.settlement = settlement;
+        self
     }
 
     /// One trimmed line; `None` at the end of the input or where a stream fails.
@@ -41,16 +59,36 @@ impl<R: BufRead, W: Write> Asker<R, W> {
         self.progress.reset();
         write!(self.output, "{question} ").ok()?;
         self.output.flush().ok()?;
-        let mut line = String::new();
-        if self.input.read_line(&mut line).ok()? == 0 {
+        let line = match &mut self.input {
+            Lines::Inbox(inbox) => inbox.answer(),
+            Lines::Stream(input) => {
+                let mut line = String::new();
+                let read = input.read_line(&mut line).ok()?;
+                (read > 0).then(|| line.trim().to_owned())
+            }
+        };
+        if line.is_none() {
             _ = writeln!(self.output);
-            return None;
         }
-        Some(line.trim().to_owned())
+        line
     }
 }
 
-impl<R: BufRead, W: Write> Person for Asker<R, W> {
+impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
+    fn steer(&mut self) -> Option<String> {
+        match &mut self.input {
+            Lines::Inbox(inbox) => inbox.steer(),
+            Lines::Stream(_) => None,
+        }
+    }
+
+    fn follow_up(&mut self) -> Option<String> {
+        match &mut self.input {
+            Lines::Inbox(inbox) => inbox.follow_up(),
+            Lines::Stream(_) => None,
+        }
+    }
+
     fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
         let line = call_line(call);
         if !self.present {
@@ -75,6 +113,9 @@ impl<R: BufRead, W: Write> Person for Asker<R, W> {
     }
 
     fn settle(&mut self, pending: &Pending) -> Option<Settlement> {
+        if let Some(said) = self.settlement.take() {
+            return Some(said);
+        }
         if !self.present {
             return None;
         }
@@ -120,8 +161,9 @@ mod tests {
         }
     }
 
-    fn asker(input: &'static str, present: bool) -> Asker<&'static [u8], Vec<u8>> {
-        Asker::new(input.as_bytes(), Vec::new(), present, ProgressBar::hidden())
+    fn asker(input: &'static str, present: bool) -> Asker<'static, &'static [u8], Vec<u8>> {
+        let input = Lines::Stream(input.as_bytes());
+        Asker::new(input, Vec::new(), present, ProgressBar::hidden())
     }
 
     #[test]
