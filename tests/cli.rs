@@ -512,13 +512,13 @@ fn a_broken_journal_can_be_read_and_rewound() {
             ],
         ),
     );
-    assert!(matches!(code, 0 | 11), "{err}");
+    assert!(matches!(code, 0 | 6 | 10 | 11), "{err}");
     let (_, out, _) = outcome(place, &run(place, &["--json", "task", "list"]));
     let row: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
     let id = row["id"].as_str().unwrap();
     let journal = place.join(".snaffle/journal.sqlite");
     let connection = rusqlite::Connection::open(&journal).unwrap();
-    let harm = "UPDATE event SET body = replace(body, 'open', 'shut') WHERE sequence > 7";
+    let harm = "UPDATE event SET body = body || ' ' WHERE sequence > 6";
     assert!(connection.execute(harm, []).unwrap() > 0);
     drop(connection);
     let (code, _, err) = outcome(place, &run(place, &["task", "resume", id]));
@@ -540,24 +540,24 @@ fn a_broken_journal_can_be_read_and_rewound() {
         place,
         &run(place, &["task", "resume", id, "--max-turns", "1"]),
     );
-    assert!(matches!(code, 0 | 11), "{err}");
+    assert!(matches!(code, 0 | 6 | 10 | 11), "{err}");
 }
 
 #[test]
 #[cfg(unix)]
 fn a_program_after_each_turn_can_stop_the_run() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = with_task("flight");
+    let folder = with_task("desktop");
     let place = folder.path();
     let hook = place.join("hook.sh");
     let script =
-        "#!/bin/sh\nread -r task\ncase $task in *'\"turn\":2'*) echo enough >&2; exit 1;; esac\n";
+        "#!/bin/sh\nread -r task\ncase $task in *'\"turn\":1'*) echo enough >&2; exit 1;; esac\n";
     fs::write(&hook, script).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let arguments = [
         "run",
         "--task",
-        "flight.toml",
+        "desktop.toml",
         "--model",
         "random",
         "--after-turn",
@@ -575,13 +575,13 @@ fn a_program_after_each_turn_can_stop_the_run() {
 #[test]
 fn lines_on_standard_input_steer_where_they_are_listened_to() {
     use std::io::Write;
-    let folder = with_task("flight");
+    let folder = with_task("desktop");
     let place = folder.path();
     let arguments = [
         "--json",
         "run",
         "--task",
-        "flight.toml",
+        "desktop.toml",
         "--model",
         "random",
         "--listen",

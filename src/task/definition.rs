@@ -126,7 +126,7 @@ pub struct State {
     #[serde(default)]
     pub end: bool,
     /// With `end`: the task has failed, and nothing needs to be proved.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// With `end`: what the person is told; `{fact}` stands for a fact's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,14 +135,6 @@ pub struct State {
 
 fn yes() -> bool {
     true
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_false(truth: &bool) -> bool {
-    !truth
 }
 
 /// A part of a result, or an argument, becomes a fact where a call succeeds.

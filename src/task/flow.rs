@@ -190,14 +190,16 @@ pub(super) fn may_be(learned: &str, used: &str) -> bool {
         let (_, after) = text.rsplit_once('}')?;
         Some((before.to_owned(), after.to_owned()))
     };
-    let whole = |text: &str| (text.to_owned(), text.to_owned());
+    let fits = |(before, after): (String, String), whole: &str| {
+        whole.len() >= before.len() + after.len()
+            && whole.starts_with(&before)
+            && whole.ends_with(&after)
+    };
     match (ends(learned), ends(used)) {
         (None, None) => learned == used,
-        (a, b) => {
-            let (a, b) = (
-                a.unwrap_or_else(|| whole(learned)),
-                b.unwrap_or_else(|| whole(used)),
-            );
+        (Some(a), None) => fits(a, used),
+        (None, Some(b)) => fits(b, learned),
+        (Some(a), Some(b)) => {
             (a.0.starts_with(&b.0) || b.0.starts_with(&a.0))
                 && (a.1.ends_with(&b.1) || b.1.ends_with(&a.1))
         }

@@ -389,7 +389,7 @@ mod tests {
             ),
             (
                 "name='n'\nstart='a'\n[state.a]\nend=true\nguard=[\n{tool='t',fact='x'}]",
-                "f:6: a test is missing",
+                "f:5: a test is missing",
             ),
             ("name=\n", "f:1: "),
         ] {
