@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::definition::Definition;
 use super::flag::Flag;
+use super::text::cut;
 
 /// Version of the events' encoding.
 pub const VERSION: u32 = 1;
@@ -294,13 +295,4 @@ fn cut_changes(changes: &mut Vec<String>) {
         let kept = cut(change, 1024).len();
         change.truncate(kept);
     }
-}
-
-/// The longest start of `text` with at most `limit` bytes that ends between characters.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

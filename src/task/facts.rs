@@ -1,6 +1,6 @@
 //! What a task knows: named values, kept outside the model and bounded.
 
-use super::event::cut;
+use super::text::cut;
 use crate::call::Call;
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -29,6 +29,7 @@ pub mod rewind;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+mod text;
 
 pub use active::{ActiveTask, TaskError};
 pub use chain::Damage;

@@ -6,11 +6,13 @@
 //! so that deleting that file begins anew. `file` reads the tools, `rule` is what they do, `store`
 //! keeps the state.
 
+mod error;
 mod file;
 mod rule;
 mod store;
 
-pub use file::{SimulatedError, is_world, load};
+pub use error::SimulatedError;
+pub use file::{is_world, load};
 pub use store::WorldFile;
 
 use crate::call::{Call, CheckedCall, Domains, Effect, ToolSpec};

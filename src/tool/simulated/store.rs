@@ -2,7 +2,7 @@
 //! at all, as a house is.
 
 use super::World;
-use super::file::{LARGEST, SimulatedError, read};
+use super::error::{LARGEST, SimulatedError, read};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
