@@ -463,6 +463,7 @@ mod tests {
                 sampling: Sampling::default(),
                 max_tokens: 1,
                 jump_ahead: true,
+                calibration: None,
                 cancel: Cancel::default(),
             };
             recording.generate(&request).unwrap();
