@@ -184,7 +184,21 @@ const fn bad(arguments: &'static [&'static str], code: i32, says: &'static str) 
 }
 
 /// Files that the cases below name.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 18] = [
+    (
+        "task.toml",
+        "name = 'n'\nstart = 'a'\n[state.a]\ntools = ['none']\ngo = [{ on = 'success', to = 'b' }]\n",
+    ),
+    ("typo.toml", "name = 'n'\nstart = 'a'\nstat = {}\n"),
+    (
+        "goalless.toml",
+        "name = 'n'\nstart = 'a'\nuses = ['world.toml']\n[state.a]\ntools = ['t']\n\
+         go = [{ on = 'success', to = 'z' }]\n[state.z]\nend = true\n",
+    ),
+    (
+        "world.toml",
+        "[world]\nlist = []\n[[tool]]\nname = 't'\ndescription = 'd'\neffect = 'read'\n",
+    ),
     ("bad.gbnf", "root ::= \"yes | \"no\"\n"),
     ("left.gbnf", "root ::= a\na ::= a \"x\" | \"y\"\n"),
     ("rootless.gbnf", "start ::= \"a\"\n"),
@@ -315,6 +329,53 @@ const BAD: &[Bad] = &[
     bad(&["generate", "--grammar", "left.gbnf", "x"], 5, "left"),
     bad(&["generate", ""], 5, "the request is empty"),
     bad(&["task", "show", "1"], 8, "journal"),
+    bad(&["task", "rewind", "1", "--to", "1"], 8, "journal"),
+    bad(&["task", "rewind", "1"], 2, "required arguments"),
+    bad(
+        &["task", "graph", "none.toml"],
+        5,
+        "none.toml: No such file",
+    ),
+    bad(&["task", "graph", "."], 5, "is a folder"),
+    bad(
+        &["task", "check", "typo.toml"],
+        5,
+        "typo.toml:3: unknown field `stat`",
+    ),
+    bad(
+        &["task", "check", "goalless.toml", "--tools", "bad.gbnf"],
+        5,
+        "bad.gbnf:1",
+    ),
+    bad(
+        &["run", "--task", "task.toml", "--house", "good.toml", "x"],
+        5,
+        "task.toml:4: there is no tool \"none\"",
+    ),
+    bad(
+        &["run", "--task", "none.toml", "x"],
+        5,
+        "none.toml: No such file",
+    ),
+    bad(
+        &["run", "--task", "goalless.toml", "--model", "random"],
+        2,
+        "the request is missing",
+    ),
+    bad(
+        &[
+            "run",
+            "--task",
+            "goalless.toml",
+            "--model",
+            "random",
+            "--after-turn",
+            "none",
+            "x",
+        ],
+        8,
+        "none",
+    ),
     bad(&["trace", "show", "1"], 5, "there is no trace \"1\""),
     bad(&["bench", "home", "--suite", "words.json"], 5, "words.json"),
 ];
@@ -542,5 +603,222 @@ fn a_full_disk_is_named() {
     assert!(
         err.starts_with("error: standard output: No space left on device"),
         "{err}"
+    );
+}
+
+/// A folder with a shipped task.
+fn with_task(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tasks");
+    for file in [format!("{name}.toml"), format!("{name}.world.toml")] {
+        fs::copy(examples.join(&file), folder.path().join(&file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn definitions_are_checked_and_drawn() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for name in ["flight", "approval", "desktop", "night"] {
+        let file = examples.join(format!("tasks/{name}.toml"));
+        let house = examples.join("houses/maple.toml");
+        let (file, house) = (file.to_str().unwrap(), house.to_str().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let check = ["task", "check", file, "--house", house];
+        let (code, out, err) = outcome(folder.path(), &run(folder.path(), &check));
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(
+            out.ends_with("states, sound\n") && out.lines().count() == 1,
+            "{out}"
+        );
+    }
+    let folder = with_task("flight");
+    for (format, beginning) in [("mermaid", "stateDiagram-v2\n"), ("svg", "<svg ")] {
+        let graph = ["task", "graph", "flight.toml", "--format", format];
+        let (code, out, _) = outcome(folder.path(), &run(folder.path(), &graph));
+        assert_eq!(code, 0);
+        assert!(
+            out.starts_with(beginning) && out.contains("notify_passenger"),
+            "{out}"
+        );
+    }
+    fs::write(
+        folder.path().join("wrong.toml"),
+        "name = 'n'\nstart = 'a'\nuses = ['flight.world.toml']\n[state.a]\n\
+         tools = ['search_flight']\ngo = [{ on = 'success', to = 'b' }]\n[state.c]\nend = true\n",
+    )
+    .unwrap();
+    let (code, out, err) = outcome(
+        folder.path(),
+        &run(folder.path(), &["task", "check", "wrong.toml"]),
+    );
+    assert_eq!((code, err.as_str()), (5, ""));
+    insta::assert_snapshot!("task_check", out);
+}
+
+#[test]
+fn a_task_runs_without_a_model_and_is_rewound() {
+    let folder = with_task("flight");
+    let place = folder.path();
+    let begin = [
+        "run",
+        "--task",
+        "flight.toml",
+        "--model",
+        "random",
+        "--seed",
+    ];
+    // A model that writes at random does not always find the way.
+    let code = (0..40)
+        .map(|seed| {
+            let seed = seed.to_string();
+            let arguments: Vec<&str> = begin.into_iter().chain([seed.as_str()]).collect();
+            outcome(place, &run(place, &arguments)).0
+        })
+        .find(|code| *code == 0);
+    assert_eq!(code, Some(0));
+    let (_, out, _) = outcome(place, &run(place, &["--json", "task", "list"]));
+    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["status"], "answered");
+    let id = last["id"].as_str().unwrap();
+    let (code, out, _) = outcome(place, &run(place, &["task", "resume", id]));
+    assert_eq!(code, 0, "{out}");
+    let (code, out, err) = outcome(place, &run(place, &["task", "rewind", id, "--to", "1"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("stands after step 1 again"), "{out}");
+    assert!(
+        out.contains("not undone: what was done in the world stays done"),
+        "{out}"
+    );
+    assert!(out.contains("bookings: + {"), "{out}");
+    let (_, out, _) = outcome(place, &run(place, &["task", "show", id]));
+    assert!(
+        out.contains("(abandoned)") && out.contains("rewound"),
+        "{out}"
+    );
+    for (to, says) in [("--to=99", "no step 99"), ("--event=999", "no event 999")] {
+        let (code, _, err) = outcome(place, &run(place, &["task", "rewind", id, to]));
+        assert_eq!(code, 5, "{err}");
+        assert!(err.contains(says), "{err}");
+    }
+}
+
+#[test]
+fn a_broken_journal_can_be_read_and_rewound() {
+    let folder = with_task("desktop");
+    let place = folder.path();
+    let (code, _, err) = outcome(
+        place,
+        &run(
+            place,
+            &[
+                "run",
+                "--task",
+                "desktop.toml",
+                "--model",
+                "random",
+                "--max-turns",
+                "3",
+            ],
+        ),
+    );
+    assert!(matches!(code, 0 | 6 | 10 | 11), "{err}");
+    let (_, out, _) = outcome(place, &run(place, &["--json", "task", "list"]));
+    let row: serde_json::Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    let id = row["id"].as_str().unwrap();
+    let journal = place.join(".snaffle/journal.sqlite");
+    let connection = rusqlite::Connection::open(&journal).unwrap();
+    let harm = "UPDATE event SET body = body || ' ' WHERE sequence > 6";
+    assert!(connection.execute(harm, []).unwrap() > 0);
+    drop(connection);
+    let (code, _, err) = outcome(place, &run(place, &["task", "resume", id]));
+    assert_eq!(code, 5, "{err}");
+    assert!(
+        err.contains("can only be read") && err.contains("task rewind"),
+        "{err}"
+    );
+    let (code, out, err) = outcome(place, &run(place, &["task", "show", id]));
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("created") && err.contains("damaged") && err.contains("rewind"),
+        "{err}"
+    );
+    let (code, _, err) = outcome(place, &run(place, &["task", "rewind", id, "--to", "1"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("the journal was damaged"), "{err}");
+    let (code, _, err) = outcome(
+        place,
+        &run(place, &["task", "resume", id, "--max-turns", "1"]),
+    );
+    assert!(matches!(code, 0 | 6 | 10 | 11), "{err}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_after_each_turn_can_stop_the_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = with_task("desktop");
+    let place = folder.path();
+    let hook = place.join("hook.sh");
+    let script =
+        "#!/bin/sh\nread -r task\ncase $task in *'\"turn\":1'*) echo enough >&2; exit 1;; esac\n";
+    fs::write(&hook, script).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = [
+        "run",
+        "--task",
+        "desktop.toml",
+        "--model",
+        "random",
+        "--after-turn",
+        "hook.sh",
+    ];
+    let (code, out, err) = outcome(place, &run(place, &arguments));
+    assert_eq!(code, 12, "{out}{err}");
+    assert!(
+        out.contains("stopped after a turn: failed with exit code 1: enough"),
+        "{out}"
+    );
+    assert!(err.contains("task resume"), "{err}");
+}
+
+#[test]
+fn lines_on_standard_input_steer_where_they_are_listened_to() {
+    use std::io::Write;
+    let folder = with_task("desktop");
+    let place = folder.path();
+    let arguments = [
+        "--json",
+        "run",
+        "--task",
+        "desktop.toml",
+        "--model",
+        "random",
+        "--listen",
+        "--max-turns",
+        "30",
+    ];
+    let mut child = snaffle(place, &arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // A run may be over before a line has come through: then it was not heard.
+    _ = input.write_all(b"the cheapest one\n+ and another\n");
+    drop(input);
+    let (code, out, err) = outcome(place, &child.wait_with_output().unwrap());
+    assert!(matches!(code, 0 | 6 | 10 | 11), "{code} {err}");
+    let events: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "stopped");
+    assert!(last["why"].as_str().is_some_and(|why| !why.is_empty()));
+    assert!(
+        events.iter().any(|event| event["event"] == "heard"),
+        "{out}"
     );
 }

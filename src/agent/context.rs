@@ -8,6 +8,7 @@
 use crate::call::{Moves, Reply};
 use crate::model::{Message, Prompt, Role};
 use crate::task::{StepResult, Task};
+use crate::trace;
 use serde_json::Value;
 
 /// How much of the tools' descriptions the prompt holds. The grammar says what is legal in any
@@ -154,6 +155,21 @@ pub fn lay_out(
             stable: 0,
         },
         sections,
+    }
+}
+
+/// What stands at the very end of a prompt: what the person said meanwhile, and a hint.
+pub(super) fn tail(notes: &[String], hint: Option<&str>) -> Option<String> {
+    let notes = notes.iter().map(|note| format!("The person adds: {note}"));
+    let lines: Vec<String> = notes.chain(hint.map(str::to_owned)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// A section as the trace keeps it.
+pub(super) fn traced(section: &Section) -> trace::Section {
+    trace::Section {
+        name: section.name.to_owned(),
+        text: section.text.clone(),
     }
 }
 

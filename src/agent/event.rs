@@ -5,7 +5,9 @@
 
 use super::limits::StopReason;
 use crate::call::Call;
+use crate::task::Task;
 use crate::tool::Outcome;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,6 +68,18 @@ pub enum Event {
         /// What the model is told.
         hint: String,
     },
+    /// The person said something while it ran.
+    Heard {
+        /// What was said.
+        text: String,
+        /// Whether it is the next request, now that this one is done.
+        follow_up: bool,
+    },
+    /// At its end, the task was held against its proofs.
+    Verified {
+        /// The first proof that does not hold, in words; `None`: all hold.
+        failed: Option<String>,
+    },
     /// The model asks the person something.
     Question {
         /// The question.
@@ -112,6 +126,13 @@ pub struct Figures {
 pub trait Observer {
     /// Told of each event in order.
     fn event(&mut self, event: &Event);
+
+    /// Asked after each turn; [`ControlFlow::Break`] with a reason stops the run, which can be
+    /// resumed.
+    fn after_turn(&mut self, task: &Task) -> ControlFlow<String> {
+        let _ = task;
+        ControlFlow::Continue(())
+    }
 }
 
 /// Watches nothing.

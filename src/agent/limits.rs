@@ -1,5 +1,6 @@
 //! Bounds of a run, and the reasons for which it ends.
 
+use crate::task;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,7 +40,17 @@ pub enum StopReason {
     AnswerFlagged,
     /// The model asked the person something, and waits.
     Asked,
-    /// The same call gave the same result again, after a hint.
+    /// An end of the task's definition was reached.
+    Completed,
+    /// An end of the task's definition was reached at which it has failed.
+    FailedEnd,
+    /// A tool's result ended the run.
+    ToolEnded,
+    /// Nothing is legal in the task's state.
+    Stuck,
+    /// What watches the turns stopped it, for this reason; it can be resumed.
+    Hook(String),
+    /// The same calls gave the same results again, after a hint.
     Repeated,
     /// The step failed as often as allowed.
     TooManyFailures,
@@ -64,6 +75,11 @@ impl StopReason {
             Self::Answered => "answered",
             Self::AnswerFlagged => "answer_flagged",
             Self::Asked => "asked",
+            Self::Completed => "completed",
+            Self::FailedEnd => "failed_end",
+            Self::ToolEnded => "tool_ended",
+            Self::Stuck => "stuck",
+            Self::Hook(_) => "hook",
             Self::Repeated => "repeated",
             Self::TooManyFailures => "too_many_failures",
             Self::Refused => "refused",
@@ -79,10 +95,15 @@ impl StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Hook(why) => return write!(f, "stopped after a turn: {why}"),
+            Self::Completed => "done",
+            Self::FailedEnd => "the task has failed",
+            Self::ToolEnded => "a tool's result ended the run",
+            Self::Stuck => "nothing can be done in the state that the task is in",
             Self::Answered => "answered",
             Self::AnswerFlagged => "the answer claims something that did not happen",
             Self::Asked => "the model has a question",
-            Self::Repeated => "the same call gave the same result twice",
+            Self::Repeated => "the same calls gave the same results again and again",
             Self::TooManyFailures => "the step failed as often as allowed",
             Self::Refused => "the call was not approved",
             Self::TurnLimit => "the limit on turns was reached",
@@ -91,5 +112,27 @@ impl fmt::Display for StopReason {
             Self::Cancelled => "cancelled",
             Self::DryRun => "dry run: nothing was executed",
         })
+    }
+}
+
+/// How the journal keeps an end that no other event has recorded.
+pub(super) fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
+    match reason {
+        // The answer or the question is the record.
+        StopReason::Answered
+        | StopReason::AnswerFlagged
+        | StopReason::Asked
+        | StopReason::Completed
+        | StopReason::FailedEnd
+        | StopReason::ToolEnded => None,
+        StopReason::Stuck => Some(task::StopReason::Stuck),
+        StopReason::Hook(why) => Some(task::StopReason::Hook(why.clone())),
+        StopReason::Repeated => Some(task::StopReason::Repeated),
+        StopReason::TooManyFailures => Some(task::StopReason::Failures),
+        StopReason::Refused => Some(task::StopReason::NobodyToAsk),
+        StopReason::TurnLimit => Some(task::StopReason::Turns),
+        StopReason::TokenLimit => Some(task::StopReason::Tokens),
+        StopReason::TimeLimit => Some(task::StopReason::Seconds),
+        StopReason::Cancelled | StopReason::DryRun => Some(task::StopReason::Cancelled),
     }
 }

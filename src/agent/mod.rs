@@ -8,9 +8,11 @@ pub mod clock;
 pub mod context;
 pub mod event;
 pub mod examples;
+mod finish;
 pub mod limits;
 mod open;
 pub mod person;
+mod resume;
 pub mod run;
 
 pub use clock::{Clock, SystemClock};

@@ -1,9 +1,9 @@
-//! What a request names and no call has touched yet.
+//! What a request names and no call has touched yet, and what a call has done already.
 
-use crate::call::Moves;
 use crate::call::relevance::Grams;
+use crate::call::{Call, Effect, Moves};
 use crate::fewshot::anchors;
-use crate::task::Task;
+use crate::task::{StepResult, Task};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -46,8 +46,12 @@ pub(super) fn named(request: &str, tools: &Moves) -> Vec<String> {
     ordered.into_iter().map(|(_, text)| text).collect()
 }
 
-/// The live values that the task's request names whole and no call of it has been about.
+/// The live values that the task's request names whole and no call of it has been about: none
+/// where the task's state does not keep results, for then nobody can tell.
 pub(super) fn open(task: &Task, tools: &Moves) -> Vec<String> {
+    if !task.current().is_some_and(|state| state.keep_results) {
+        return Vec::new();
+    }
     let touched = |text: &str| {
         task.facts.get(text).is_some()
             || task.last.as_ref().is_some_and(|last| {
@@ -60,6 +64,22 @@ pub(super) fn open(task: &Task, tools: &Moves) -> Vec<String> {
     let mut open = named(&task.goal, tools);
     open.retain(|text| !touched(text));
     open
+}
+
+/// What the person is told where the model only asks for the call again that it has just made:
+/// then nothing is left to do. An answer must be legal, the call must have succeeded, with a
+/// result that says in words what came of it, and repeating it must be of no consequence.
+pub(super) fn already_done(task: &Task, legal: &Moves, calls: &[Call]) -> Option<String> {
+    let last = task.last.as_ref()?;
+    let [call] = calls else { return None };
+    let spec = &legal.find(&call.tool)?.spec;
+    let harmless = spec.idempotent || spec.effect == Effect::Read;
+    let Some(StepResult::Ok(result)) = &last.result else {
+        return None;
+    };
+    let text = result.get("text")?.as_str()?.trim();
+    let said = legal.answer && harmless && last.call == *call && !text.is_empty();
+    said.then(|| text.to_owned())
 }
 
 #[cfg(test)]

@@ -13,6 +13,16 @@ pub trait Person {
 
     /// A call was interrupted: did it take effect? `None`: nobody knows now.
     fn settle(&mut self, pending: &Pending) -> Option<Settlement>;
+
+    /// A line typed while the run goes on: it reaches the next turn. Never waits.
+    fn steer(&mut self) -> Option<String> {
+        None
+    }
+
+    /// A line that was queued for when the run would stop: what is wanted next. Never waits.
+    fn follow_up(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// Nobody is there: no call is approved, no question answered.

@@ -3,23 +3,27 @@
 //! One turn is one generation. What goes wrong comes back to the model as one hint in the next
 //! attempt's prompt; the prompt's stable part stays evaluated, so that a retry costs little.
 //! Every effect is preceded by a durable intent; whatever ends the run leaves the task resumable.
+//! What an earlier run left undone is in `resume`, what comes at the end in `finish`.
 
 use super::clock::Clock;
-use super::context::{Layout, Section, Shown, lay_out};
+use super::context::{Layout, Shown, lay_out, tail, traced};
 use super::event::{Event, Figures, Observer};
 use super::examples::Examples;
-use super::limits::{Limits, StopReason};
+use super::limits::{Limits, StopReason, recorded_reason};
+use super::open::already_done;
 use super::person::Person;
+use crate::call::turn::TurnError;
 use crate::call::{
-    Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
     TurnOptions, Verdict, turn_grammar,
 };
 use crate::model::{
     Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
-use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
+use crate::task::{self, ActiveTask, Recovery, StepResult, TaskError};
 use crate::tool::{Registry, ToolError, Unavailable};
 use crate::trace::{self, Trace};
+use std::ops::ControlFlow;
 
 /// Settings of a run.
 #[derive(Clone, Debug)]
@@ -93,7 +97,7 @@ pub enum AgentError {
     Generate(#[from] GenerateError),
     /// The grammar of the turn cannot be made.
     #[error(transparent)]
-    Turn(#[from] crate::call::turn::TurnError),
+    Turn(#[from] TurnError),
     /// The world cannot be read.
     #[error(transparent)]
     World(#[from] Unavailable),
@@ -144,30 +148,29 @@ impl std::fmt::Debug for Agent<'_> {
 }
 
 /// What changes while a run goes on.
-struct Progress {
-    gate: Gate,
+pub(super) struct Progress {
+    pub(super) gate: Gate,
     figures: Figures,
     tokens: usize,
-    failures: usize,
-    shown: Option<Vec<Shown>>,
-    hint: Option<String>,
-    warned_of_repeat: bool,
+    pub(super) failures: usize,
+    pub(super) shown: Option<Vec<Shown>>,
+    pub(super) hint: Option<String>,
 }
 
 /// What can be called in a turn.
-struct TurnMoves {
+pub(super) struct TurnMoves {
     /// Narrowed to what the turn's grammar holds.
     offered: Moves,
     /// All that is legal: what the gate goes by, whoever wrote the call.
-    legal: Moves,
+    pub(super) legal: Moves,
     /// All of the task's tools, legal now or not: what the prompt describes.
-    all: Moves,
+    pub(super) all: Moves,
     /// What the request names and no call has been about.
     open: Vec<String>,
 }
 
 /// What a turn leads to.
-enum Next {
+pub(super) enum Next {
     Turn,
     End(StopReason, Option<String>),
 }
@@ -188,7 +191,6 @@ impl Agent<'_> {
             failures: 0,
             shown: None,
             hint: None,
-            warned_of_repeat: false,
         };
         let resumed = task.sequence() > 1;
         self.observer.event(&Event::RunStarted {
@@ -212,12 +214,19 @@ impl Agent<'_> {
                     turns: progress.figures.turns as u32,
                     figures: figures_of(&progress.figures),
                 });
+                let ended = task.task().recovery() == Recovery::Finished;
+                if !ended && !matches!(error, AgentError::Task(_)) {
+                    let reason = task::StopReason::Error(error.to_string());
+                    task.record(self.clock.now(), task::Event::Stopped { reason })?;
+                }
                 return Err(error);
             }
         };
         progress.figures.elapsed = self.clock.elapsed();
         progress.figures.trace = self.trace.path().map(std::path::Path::to_path_buf);
-        if let Some(recorded) = recorded_reason(&reason) {
+        if let Some(recorded) = recorded_reason(&reason)
+            && task.task().recovery() != Recovery::Finished
+        {
             task.record(self.clock.now(), task::Event::Stopped { reason: recorded })?;
         }
         self.trace.emit(trace::Event::RunEnded {
@@ -225,6 +234,10 @@ impl Agent<'_> {
             turns: progress.figures.turns as u32,
             figures: figures_of(&progress.figures),
         });
+        if let (StopReason::Completed | StopReason::ToolEnded, Some(text)) = (&reason, &text) {
+            let (text, flag) = (text.clone(), None);
+            self.observer.event(&Event::Answer { text, flag });
+        }
         self.observer.event(&Event::Stopped {
             reason: reason.clone(),
             figures: progress.figures.clone(),
@@ -241,84 +254,24 @@ impl Agent<'_> {
         task: &mut ActiveTask,
         progress: &mut Progress,
     ) -> Result<(StopReason, Option<String>), AgentError> {
-        if let Some(end) = self.recover(task, progress)? {
-            return Ok(end);
-        }
+        let mut next = self.recover(task, progress)?;
         loop {
-            if let Some(reason) = self.exhausted(progress) {
+            if let Next::Turn = next {
+                next = self.between(task, progress)?;
+            }
+            if let Next::End(reason, text) = next {
+                if !self.followed_up(task, progress, &reason)? {
+                    return Ok((reason, text));
+                }
+            } else if let Some(reason) = self.exhausted(progress) {
                 return Ok((reason, None));
+            } else {
+                self.steered(task)?;
             }
-            match self.turn(task, progress)? {
-                Next::Turn => {}
-                Next::End(reason, text) => return Ok((reason, text)),
-            }
-        }
-    }
-
-    /// What an earlier run left undone comes first.
-    fn recover(
-        &mut self,
-        task: &mut ActiveTask,
-        progress: &mut Progress,
-    ) -> Result<Option<(StopReason, Option<String>)>, AgentError> {
-        match task.task().recovery() {
-            Recovery::Continue => Ok(None),
-            Recovery::Finished => {
-                let text = task.task().answer.clone();
-                Ok(Some((StopReason::Answered, text)))
-            }
-            Recovery::Reply(question) => {
-                self.observer.event(&Event::Question {
-                    text: question.clone(),
-                });
-                match self.person.reply(&question) {
-                    Some(text) => {
-                        self.trace
-                            .emit(trace::Event::Replied { text: text.clone() });
-                        task.record(self.clock.now(), task::Event::Replied { text })?;
-                        Ok(None)
-                    }
-                    None => Ok(Some((StopReason::Asked, Some(question)))),
-                }
-            }
-            Recovery::Repeat(pending) => {
-                task.record(
-                    self.clock.now(),
-                    task::Event::Settled {
-                        step: pending.step,
-                        how: Settlement::Repeat,
-                    },
-                )?;
-                let moves = self.moves(task)?.legal;
-                self.attempt(task, progress, &moves, pending.call)
-                    .map(|next| match next {
-                        Next::Turn => None,
-                        Next::End(reason, text) => Some((reason, text)),
-                    })
-            }
-            Recovery::Decide(pending) => {
-                let Some(how) = self.person.settle(&pending) else {
-                    return Err(AgentError::Undecided {
-                        call: pending.call.to_text(),
-                    });
-                };
-                task.record(
-                    self.clock.now(),
-                    task::Event::Settled {
-                        step: pending.step,
-                        how,
-                    },
-                )?;
-                if how == Settlement::Repeat {
-                    let moves = self.moves(task)?.legal;
-                    return self.attempt(task, progress, &moves, pending.call).map(
-                        |next| match next {
-                            Next::Turn => None,
-                            Next::End(reason, text) => Some((reason, text)),
-                        },
-                    );
-                }
-                Ok(None)
+            next = self.turn(task, progress)?;
+            let verdict = self.observer.after_turn(task.task());
+            if let (Next::Turn, ControlFlow::Break(why)) = (&next, verdict) {
+                next = Next::End(StopReason::Hook(why), None);
             }
         }
     }
@@ -340,7 +293,7 @@ impl Agent<'_> {
     }
 
     /// What can be called now.
-    fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
+    pub(super) fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
         let task = task.task();
         let mut all = self.tools.moves(&self.settings.policy)?;
         let open = super::open::open(task, &all);
@@ -349,7 +302,7 @@ impl Agent<'_> {
         legal.restrict(|tool| task.allows(tool));
         if let Some(state) = task.current() {
             legal.ask = state.ask;
-            legal.answer = state.answer;
+            legal.answer = state.may_answer();
             for bind in &state.bind {
                 if let (Some(found), Some(values)) = (
                     legal.find_mut(&bind.tool),
@@ -358,13 +311,24 @@ impl Agent<'_> {
                     found.bind(&bind.argument, &values);
                 }
             }
+            for found in &mut legal.moves {
+                for argument in task.guarded_arguments(&found.spec.name) {
+                    if let Some(values) = found.domains.get_mut(argument) {
+                        values.retain(|value| task.guards_leave(&found.spec.name, argument, value));
+                    }
+                }
+            }
             legal.drop_impossible();
         }
         let (mut narrowed, report) = legal.narrow(&task.goal);
         narrowed.max_calls = open.len().clamp(1, all.max_calls);
         if task.steps > 0 && !open.is_empty() {
             // What was named and not touched comes next, if anything does.
-            narrowed.keep_only(&open);
+            let mut kept = narrowed.clone();
+            kept.keep_only(&open);
+            if legal.answer || !kept.moves.is_empty() {
+                narrowed = kept;
+            }
         }
         for left_out in report {
             self.trace.emit(trace::Event::Note {
@@ -393,8 +357,13 @@ impl Agent<'_> {
         self.observer.event(&Event::TurnStarted {
             turn: number as usize,
         });
-        let generation = self.generate(task, progress, number, &moves)?;
-        let legal = &moves.legal;
+        let generation = match self.generate(task, progress, number, &moves) {
+            Err(AgentError::Turn(TurnError::Nothing)) => {
+                return Ok(Next::End(StopReason::Stuck, None));
+            }
+            generated => generated?,
+        };
+        let mut legal = moves.legal;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
@@ -419,18 +388,25 @@ impl Agent<'_> {
         };
         match reply {
             Err(failure) => self.failed(task, progress, failure),
-            Ok(Reply::Answer(text)) => self.answer(task, text),
+            Ok(Reply::Answer(text)) => self.answer(task, progress, text),
             Ok(Reply::Ask(question)) => self.ask(task, question),
             Ok(Reply::Calls(calls)) => {
-                if let Some(text) = already_done(task.task(), legal, &calls) {
+                if let Some(text) = already_done(task.task(), &legal, &calls) {
                     self.trace.emit(trace::Event::Note {
                         name: "repeated".to_owned(),
                         data: serde_json::json!({ "reply": generation.text }),
                     });
-                    return self.answer(task, text);
+                    return self.answer(task, progress, text);
                 }
-                for call in calls {
-                    match self.attempt(task, progress, legal, call)? {
+                for (number, call) in calls.into_iter().enumerate() {
+                    if number > 0 {
+                        // The call before may have changed what is legal.
+                        if task.task().recovery() != Recovery::Continue {
+                            break;
+                        }
+                        legal = self.moves(task)?.legal;
+                    }
+                    match self.attempt(task, progress, &legal, call)? {
                         Next::Turn if progress.hint.is_none() => {}
                         next => return Ok(next),
                     }
@@ -459,13 +435,14 @@ impl Agent<'_> {
                     .choose(request, &moves.offered, None, &[], most)
             }
         };
+        let tail = tail(&task.task().notes, progress.hint.as_deref());
         let context = lay_out(
             &self.settings.layout,
             &moves.all,
             &shown,
             task.task(),
             &moves.open,
-            progress.hint.as_deref(),
+            tail.as_deref(),
         );
         let compiled = turn_grammar(&moves.offered, &self.settings.turn)?;
         self.trace.emit(trace::Event::Prompt {
@@ -523,14 +500,22 @@ impl Agent<'_> {
         Ok(generation)
     }
 
-    /// One call: gate, approval, intent, effect, outcome.
-    fn attempt(
+    /// One call: guards, gate, approval, intent, effect, outcome.
+    pub(super) fn attempt(
         &mut self,
         task: &mut ActiveTask,
         progress: &mut Progress,
         moves: &Moves,
         call: Call,
     ) -> Result<Next, AgentError> {
+        if let Some(message) = task
+            .task()
+            .guarded(&call)
+            .filter(|_| moves.find(&call.tool).is_some())
+        {
+            let failure = Failure::new(FailureKind::Constraint, message).of_tool(&call.tool);
+            return self.failed(task, progress, failure);
+        }
         let checked = match progress.gate.check(moves, call) {
             Err(failure) => return self.failed(task, progress, failure),
             Ok(Verdict::Checked(checked)) => checked,
@@ -559,7 +544,7 @@ impl Agent<'_> {
         if dry {
             return Ok(Next::End(StopReason::DryRun, None));
         }
-        self.execute(task, progress, moves, &checked)
+        self.execute(task, progress, moves, &checked, None)
     }
 
     fn decided(
@@ -589,25 +574,26 @@ impl Agent<'_> {
         Ok(task.record(self.clock.now(), event)?)
     }
 
-    fn execute(
+    /// Intent, effect, outcome; what was `settled` of an earlier call is recorded with the intent.
+    pub(super) fn execute(
         &mut self,
         task: &mut ActiveTask,
         progress: &mut Progress,
         moves: &Moves,
         checked: &CheckedCall,
+        settled: Option<task::Event>,
     ) -> Result<Next, AgentError> {
-        let before = task.task().last.clone();
         let call = checked.call().clone();
         let step = task.task().steps + 1;
-        task.record(
-            self.clock.now(),
-            task::Event::Intent {
-                step,
-                call: call.clone(),
-                effect: checked.spec().effect,
-                idempotent: checked.spec().idempotent,
-            },
-        )?;
+        let intent = task::Event::Intent {
+            step,
+            call: call.clone(),
+            effect: checked.spec().effect,
+            idempotent: checked.spec().idempotent,
+        };
+        let events = settled.into_iter().chain([intent]).collect();
+        task.lend_lock(true)?;
+        task.record_all(self.clock.now(), events)?;
         self.trace.emit(trace::Event::Call {
             step,
             tool: call.tool.clone(),
@@ -615,11 +601,18 @@ impl Agent<'_> {
         });
         let started = self.clock.elapsed();
         let outcome = self.tools.run(checked);
+        task.lend_lock(false)?;
         let microseconds = micros(self.clock.elapsed().saturating_sub(started));
         match outcome {
             Ok(outcome) => {
-                let result = StepResult::Ok(outcome.result.clone());
-                task.outcome(self.clock.now(), result.clone(), outcome.changes.clone())?;
+                let ending = self.tools.answer_of(checked, &outcome);
+                let (result, changes) = (outcome.result.clone(), outcome.changes.clone());
+                let before = task.task().state.clone();
+                let now = self.clock.now();
+                match ending.clone() {
+                    Some(answer) => task.outcome_that_ends(now, result, changes, answer)?,
+                    None => task.outcome(now, StepResult::Ok(result), changes)?,
+                }
                 self.trace.emit(trace::Event::Result {
                     step,
                     ok: true,
@@ -627,36 +620,45 @@ impl Agent<'_> {
                     changes: outcome.changes.clone(),
                     microseconds,
                 });
+                self.moved(task, &before);
                 self.observer.event(&Event::CallFinished {
                     call: call.clone(),
                     outcome,
                 });
-                let repeated =
-                    before.is_some_and(|last| last.call == call && last.result == Some(result));
                 progress.hint = None;
                 progress.failures = 0;
-                if !repeated {
-                    progress.warned_of_repeat = false;
-                    return Ok(Next::Turn);
+                if ending.is_some() && task.task().recovery() == Recovery::Finished {
+                    return Ok(Next::End(StopReason::ToolEnded, ending));
                 }
-                if progress.warned_of_repeat {
-                    return Ok(Next::End(StopReason::Repeated, None));
+                match task.task().round() {
+                    None => Ok(Next::Turn),
+                    Some(round) if round.times > 2 => Ok(Next::End(StopReason::Repeated, None)),
+                    Some(round) => {
+                        let message = if round.calls == 1 {
+                            "this very call was made before and gave the same result; answer, or \
+                             do something else"
+                                .to_owned()
+                        } else {
+                            format!(
+                                "the last {} calls were made before in this order and gave the \
+                                 same results; answer, or do something else",
+                                round.calls
+                            )
+                        };
+                        let failure =
+                            Failure::new(FailureKind::Repeated, message).of_tool(&call.tool);
+                        self.failed(task, progress, failure)
+                    }
                 }
-                progress.warned_of_repeat = true;
-                let failure = Failure::new(
-                    FailureKind::Repeated,
-                    "this very call was made before and gave the same result; answer, or do \
-                     something else",
-                )
-                .of_tool(&call.tool);
-                self.failed(task, progress, failure)
             }
             Err(error) => {
                 let result = StepResult::Error {
                     message: error.message.clone(),
                     effect_unknown: error.effect_unknown,
                 };
+                let before = task.task().state.clone();
                 task.outcome(self.clock.now(), result, Vec::new())?;
+                self.moved(task, &before);
                 self.trace.emit(trace::Event::Result {
                     step,
                     ok: false,
@@ -676,8 +678,19 @@ impl Agent<'_> {
         }
     }
 
+    /// Tells the trace where the task went.
+    fn moved(&mut self, task: &ActiveTask, from: &str) {
+        let to = &task.task().state;
+        if to != from {
+            self.trace.emit(trace::Event::StateMoved {
+                from: from.to_owned(),
+                to: to.clone(),
+            });
+        }
+    }
+
     /// Counts a failure and makes it the next attempt's hint.
-    fn failed(
+    pub(super) fn failed(
         &mut self,
         task: &mut ActiveTask,
         progress: &mut Progress,
@@ -730,7 +743,13 @@ impl Agent<'_> {
         Ok(Next::Turn)
     }
 
-    fn answer(&mut self, task: &mut ActiveTask, text: String) -> Result<Next, AgentError> {
+    fn answer(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        text: String,
+    ) -> Result<Next, AgentError> {
+        let before = task.task().state.clone();
         let flag = task
             .answered(self.clock.now(), &text)?
             .map(|flag| flag.to_string());
@@ -742,12 +761,10 @@ impl Agent<'_> {
             text: text.clone(),
             flag: flag.clone(),
         });
-        let reason = if flag.is_some() {
-            StopReason::AnswerFlagged
-        } else {
-            StopReason::Answered
-        };
-        Ok(Next::End(reason, Some(text)))
+        self.moved(task, &before);
+        progress.hint = None;
+        // An answer may lead on to another state, or have to be proved.
+        self.between(task, progress)
     }
 
     fn ask(&mut self, task: &mut ActiveTask, question: String) -> Result<Next, AgentError> {
@@ -763,37 +780,7 @@ impl Agent<'_> {
         self.observer.event(&Event::Question {
             text: question.clone(),
         });
-        match self.person.reply(&question) {
-            None => Ok(Next::End(StopReason::Asked, Some(question))),
-            Some(text) => {
-                self.trace
-                    .emit(trace::Event::Replied { text: text.clone() });
-                task.record(self.clock.now(), task::Event::Replied { text })?;
-                Ok(Next::Turn)
-            }
-        }
-    }
-}
-
-/// What the person is told where the model only asks for the call again that it has just made:
-/// then nothing is left to do. The call must have succeeded, with a result that says in words
-/// what came of it, and repeating it must be of no consequence.
-fn already_done(task: &task::Task, legal: &Moves, calls: &[Call]) -> Option<String> {
-    let last = task.last.as_ref()?;
-    let [call] = calls else { return None };
-    let spec = &legal.find(&call.tool)?.spec;
-    let harmless = spec.idempotent || spec.effect == Effect::Read;
-    let Some(StepResult::Ok(result)) = &last.result else {
-        return None;
-    };
-    let text = result.get("text")?.as_str()?.trim();
-    (harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
-}
-
-fn traced(section: &Section) -> trace::Section {
-    trace::Section {
-        name: section.name.to_owned(),
-        text: section.text.clone(),
+        self.put_to_person(task, question)
     }
 }
 
@@ -810,20 +797,5 @@ fn figures_of(figures: &Figures) -> trace::Figures {
         mask_microseconds: micros(figures.mask_time),
         total_microseconds: micros(figures.elapsed),
         ..trace::Figures::default()
-    }
-}
-
-/// How the journal keeps an end that no other event has recorded.
-fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
-    match reason {
-        // The answer or the question is the record.
-        StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => None,
-        StopReason::Repeated => Some(task::StopReason::Repeated),
-        StopReason::TooManyFailures => Some(task::StopReason::Failures),
-        StopReason::Refused => Some(task::StopReason::NobodyToAsk),
-        StopReason::TurnLimit => Some(task::StopReason::Turns),
-        StopReason::TokenLimit => Some(task::StopReason::Tokens),
-        StopReason::TimeLimit => Some(task::StopReason::Seconds),
-        StopReason::Cancelled | StopReason::DryRun => Some(task::StopReason::Cancelled),
     }
 }

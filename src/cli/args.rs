@@ -2,7 +2,7 @@
 
 use super::args_bench::{BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, Runs};
 use super::exit::Exit;
-use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags};
+use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags, Toolboxes};
 use crate::grammar::schema::{KeyOrder, SchemaOptions};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -70,7 +70,7 @@ pub enum Command {
     /// Work with grammars
     #[command(subcommand)]
     Grammar(Grammar),
-    /// List, show and resume tasks
+    /// List, show, resume and rewind tasks; check and draw their definitions
     #[command(subcommand)]
     Task(Task),
     /// List and show what runs did
@@ -93,7 +93,7 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct Run {
     /// What is to be done; `-` reads it from standard input
-    #[arg(required_unless_present = "interactive")]
+    #[arg(required_unless_present_any = ["interactive", "task"])]
     pub request: Option<String>,
     /// Read requests line by line
     #[arg(short, long, conflicts_with = "request")]
@@ -101,6 +101,10 @@ pub struct Run {
     /// Approve every call that the policy asks about
     #[arg(short, long)]
     pub yes: bool,
+    /// Take lines from standard input while it runs (on a terminal it always does): a line reaches
+    /// the next turn, `+ LINE` is the next request
+    #[arg(long, conflicts_with = "interactive")]
+    pub listen: bool,
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
@@ -302,6 +306,45 @@ pub enum Task {
     },
     /// Go on with a task
     Resume(Box<Resume>),
+    /// Go back to an earlier step of a task; what was done in the world stays done
+    Rewind {
+        /// Its id, or the beginning of it
+        id: String,
+        /// The call after which it stands again, as `show` counts them; 0: the beginning
+        #[arg(long, value_name = "STEP", required_unless_present = "event")]
+        to: Option<u32>,
+        /// The event after which it stands again, as `show` counts them
+        #[arg(long, value_name = "EVENT", conflicts_with = "to")]
+        event: Option<u64>,
+        /// Settings.
+        #[command(flatten)]
+        settings: SettingFlags<Places>,
+    },
+    /// Check a task's definition
+    Check {
+        /// The file
+        file: PathBuf,
+        /// Settings.
+        #[command(flatten)]
+        settings: SettingFlags<Toolboxes>,
+    },
+    /// Draw a task's definition
+    Graph {
+        /// The file
+        file: PathBuf,
+        /// How
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Drawing::Mermaid)]
+        format: Drawing,
+    },
+}
+
+/// How a definition is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Drawing {
+    /// A Mermaid state diagram
+    Mermaid,
+    /// An SVG drawing
+    Svg,
 }
 
 /// `snaffle task resume`.
@@ -312,9 +355,24 @@ pub struct Resume {
     /// Approve every call that the policy asks about
     #[arg(short, long)]
     pub yes: bool,
+    /// What came of the call that was interrupted, where nobody can be asked and the tool cannot
+    /// tell
+    #[arg(long, value_name = "OUTCOME", value_enum)]
+    pub settle: Option<Settle>,
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
+}
+
+/// What came of a call that was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Settle {
+    /// It took effect
+    Happened,
+    /// It did not
+    DidNotHappen,
+    /// Make it again, whatever came of it
+    Repeat,
 }
 
 /// `snaffle trace`.

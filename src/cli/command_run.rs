@@ -3,16 +3,18 @@
 //! Everything that can be wrong is looked at before the journal is touched: settings, request,
 //! house, tools, policy, model, the request's length.
 
-use super::args::{Resume, Run};
+use super::args::{Resume, Run, Settle};
 use super::config::layers::{Layers, Source};
 use super::config::registry::{Setting, find};
 use super::context::Context;
+use super::definition;
 use super::engine::Engine;
 use super::error::{Failure, exit_of};
 use super::exit::Exit;
+use super::inbox::Inbox;
 use super::input;
 use super::interrupt::Interrupts;
-use super::person::{Asker, Present};
+use super::person::{Asker, Lines, Present};
 use super::settings::Settings;
 use super::style::{NAME, paint};
 use super::terminal::{Terminal, input_or};
@@ -20,8 +22,9 @@ use super::view::{Style, View};
 use super::world;
 use crate::agent::{Agent, FromPool, StopReason, SystemClock};
 use crate::model::{Cancel, Generator, Message, Prompt, Role};
-use crate::task::{ActiveTask, Definition, Journal, TaskError, TaskId};
+use crate::task::{ActiveTask, Definition, Journal, JournalError, Settlement, TaskError, TaskId};
 use crate::tool::Registry;
+use crate::tool::command::Program;
 use crate::trace::{JsonLines, Null, Retention, Trace, TraceSettings};
 use anstream::AutoStream;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,6 +32,13 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::io::{self, BufRead, Stdout, Write};
 use std::path::Path;
+use std::time::Duration;
+
+/// Longest time that the program after a turn may take.
+const HOOK_TIME: Duration = Duration::from_secs(60);
+
+/// Most bytes that it may print.
+const HOOK_OUTPUT: usize = 1 << 20;
 
 /// Runs it.
 ///
@@ -36,17 +46,55 @@ use std::path::Path;
 /// Whatever keeps a request from being worked on.
 pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
     let layers = context.layers(&args.settings.given)?;
-    let settings = context.resolve(&layers)?;
-    let request = match &args.request {
-        Some(text) => Some(input::request(text)?),
+    let mut settings = context.resolve(&layers)?;
+    let source = match &settings.task {
+        Some(path) => Some(definition::read(path)?),
         None => None,
     };
+    let goal = source
+        .as_ref()
+        .and_then(|source| source.definition.goal.clone());
+    let request = match &args.request {
+        Some(text) => Some(input::request(text)?),
+        None if args.interactive => None,
+        None => Some(goal.ok_or_else(|| {
+            Failure::new(Exit::Usage, "the request is missing")
+                .hint("say what is to be done, or give the definition a `goal`")
+        })?),
+    };
+    if let Some(source) = &source {
+        take_limits(&mut settings, &layers, source.definition.limits);
+    }
     let interrupts = Interrupts::install()?;
     let record = recorded(&layers, &context.surroundings.folder);
-    let mut run = Runner::open(context, settings, args.yes, record)?;
+    let mut run = Runner::open(context, settings, args.yes, record, source)?;
+    if args.listen || context.terminal.can_ask() {
+        run.inbox = Some(Inbox::new(|| io::stdin().lock()));
+    }
     match request {
         Some(request) => run.request(context, &request, &interrupts.begin()),
         None => interactive(context, &mut run, &interrupts),
+    }
+}
+
+/// A definition's limits hold where no file, variable or flag says otherwise.
+fn take_limits(settings: &mut Settings, layers: &Layers, limits: crate::task::Limits) {
+    let is_default = |name: &str| {
+        let mut all = layers.iter();
+        all.any(|resolved| resolved.setting.name == name && resolved.source == Source::Default)
+    };
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    if let (Some(turns), true) = (limits.turns, is_default("max_turns")) {
+        settings.max_turns = number(turns.into());
+    }
+    if let (Some(tokens), true) = (limits.tokens, is_default("max_run_tokens")) {
+        settings.max_run_tokens = number(tokens);
+    }
+    if let (Some(seconds), true) = (limits.seconds, is_default("max_seconds")) {
+        settings.max_time = Duration::from_secs(seconds);
+    }
+    if let (Some(failures), true) = (limits.failures, is_default("max_attempts")) {
+        settings.max_attempts = number(failures.into());
     }
 }
 
@@ -65,25 +113,51 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
     let mut flags = as_flags(&task.settings);
     flags.extend(args.settings.given.iter().cloned());
     let layers = context.layers(&flags)?;
-    let settings = context.resolve(&layers)?;
+    let mut settings = context.resolve(&layers)?;
+    // The journal has the definition as it was; its file may have changed since.
+    settings.tools.extend(task.definition.uses.iter().cloned());
+    take_limits(&mut settings, &layers, task.definition.limits);
     let interrupts = Interrupts::install()?;
-    let mut run = Runner::open(context, settings, args.yes, Value::Null)?;
+    let wait = settings.max_time;
+    let mut run = Runner::open(context, settings, args.yes, Value::Null, None)?;
+    run.settlement = args.settle.map(|settle| match settle {
+        Settle::Happened => Settlement::Happened,
+        Settle::DidNotHappen => Settlement::DidNotHappen,
+        Settle::Repeat => Settlement::Repeat,
+    });
     let trace = run.trace(id.as_str())?;
-    let mut active = match taken_up(&path, &id) {
+    let mut active = match taken_up(context, &path, &id, wait) {
         Ok(active) => active,
         Err(failure) => {
             discard(trace.as_ref());
             return Err(failure);
         }
     };
+    if context.terminal.can_ask() {
+        run.inbox = Some(Inbox::new(|| io::stdin().lock()));
+    }
     let cancel = interrupts.begin();
     let view = run.view(&context.terminal, &cancel);
     run.work(context, &mut active, view, trace, &cancel)
 }
 
-fn taken_up(journal: &Path, id: &TaskId) -> Result<ActiveTask, Failure> {
-    let journal = Journal::open(journal)?;
-    Ok(ActiveTask::resume(&journal, id, Timestamp::now())?)
+/// Takes the task up, once no program that an earlier run of it started is still running.
+fn taken_up(
+    context: &mut Context,
+    journal: &Path,
+    id: &TaskId,
+    wait: Duration,
+) -> Result<ActiveTask, Failure> {
+    let journal = Journal::open(journal)?.with_program_wait(Duration::ZERO);
+    match ActiveTask::resume(&journal, id, Timestamp::now()) {
+        Err(TaskError::Journal(JournalError::ProgramRunning { .. })) => {
+            let note = "waiting for a program that the task started and that is still running";
+            context.terminal.note(note);
+            let journal = journal.with_program_wait(wait);
+            Ok(ActiveTask::resume(&journal, id, Timestamp::now())?)
+        }
+        resumed => Ok(resumed?),
+    }
 }
 
 /// Nothing was begun: its trace has nothing to say.
@@ -105,13 +179,20 @@ fn interactive(
             write!(context.terminal.err, "{} ", paint(NAME, "snaffle>"))?;
             context.terminal.err.flush()?;
         }
-        let mut line = Vec::new();
-        if io::stdin().lock().read_until(b'\n', &mut line)? == 0 {
+        let line = match &mut run.inbox {
+            Some(inbox) => inbox.request(),
+            None => {
+                let mut line = Vec::new();
+                let read = io::stdin().lock().read_until(b'\n', &mut line)?;
+                (read > 0).then_some(line)
+            }
+        };
+        let Some(line) = line else {
             if context.terminal.can_ask() {
                 writeln!(context.terminal.err)?;
             }
             return Ok(last);
-        }
+        };
         let Ok(line) = String::from_utf8(line) else {
             let failure = Failure::input("the request is not UTF-8 text");
             context.terminal.fail(&failure);
@@ -129,7 +210,9 @@ fn interactive(
         match run.request(context, request, &cancel) {
             Ok(exit) => last = exit,
             // What is wrong with one request need not be wrong with the next.
-            Err(failure) if matches!(failure.exit, Exit::Input | Exit::Unfinished) => {
+            Err(failure)
+                if matches!(failure.exit, Exit::Input | Exit::Unfinished | Exit::Waiting) =>
+            {
                 context.terminal.fail(&failure);
                 last = failure.exit;
             }
@@ -149,18 +232,36 @@ struct Runner {
     examples: FromPool,
     engine: Engine,
     progress: ProgressBar,
+    /// The task's definition, where there is one.
+    definition: Option<Definition>,
+    /// The program after each turn.
+    hook: Option<Program>,
+    /// What the person types while it runs, where that is listened to.
+    inbox: Option<Inbox>,
+    /// What came of an interrupted call, where it was said beforehand.
+    settlement: Option<Settlement>,
 }
 
 impl Runner {
     fn open(
         context: &mut Context,
-        settings: Settings,
+        mut settings: Settings,
         approve_all: bool,
         record: Value,
+        source: Option<crate::task::Source>,
     ) -> Result<Self, Failure> {
+        if let Some(source) = &source {
+            settings
+                .tools
+                .extend(source.definition.uses.iter().cloned());
+        }
         let registry = world::registry(&settings)?;
+        if let Some(source) = &source {
+            definition::refuse_faults(source, &registry)?;
+        }
         let examples = world::examples(&settings)?;
         world::policy(&settings)?;
+        let hook = hook(&settings)?;
         let progress = progress(context.terminal.shows_progress());
         let mut engine = Engine::open(&settings, &progress)?;
         if let Err(failure) = engine.load_prefix(&settings) {
@@ -176,6 +277,10 @@ impl Runner {
             examples,
             engine,
             progress,
+            definition: source.map(|source| source.definition),
+            hook,
+            inbox: None,
+            settlement: None,
         })
     }
 
@@ -187,7 +292,10 @@ impl Runner {
         cancel: &Cancel,
     ) -> Result<Exit, Failure> {
         self.check_length(request)?;
-        let definition = world::definition(&self.settings, &self.registry, request)?;
+        let definition = match &self.definition {
+            Some(definition) => definition.clone(),
+            None => world::definition(&self.settings, &self.registry, request)?,
+        };
         let now = Timestamp::now();
         let id = TaskId::new(now, rand::random());
         let mut view = self.view(&context.terminal, cancel);
@@ -211,7 +319,8 @@ impl Runner {
         };
         let out = terminal.second_out();
         let columns = terminal.columns();
-        View::new(out, style, cancel.clone(), self.progress.clone(), columns)
+        let view = View::new(out, style, cancel.clone(), self.progress.clone(), columns);
+        view.with_hook(self.hook.clone())
     }
 
     /// A request that can never fit is refused before anything is recorded.
@@ -269,17 +378,22 @@ impl Runner {
         let present = terminal.can_ask().then(|| {
             let cancel = cancel.clone();
             Present {
+                cancel: cancel.clone(),
                 wait: Box::new(move || input_or(&cancel)),
                 columns: terminal.columns(),
             }
         });
-        let input = io::stdin().lock();
         let output: Box<dyn Write> = if terminal.json {
             Box::new(io::sink())
         } else {
             Box::new(terminal.second_err())
         };
-        let mut person = Asker::new(input, output, present, self.progress.clone());
+        let input = match &mut self.inbox {
+            Some(inbox) => Lines::Inbox(inbox),
+            None => Lines::Stream(io::stdin().lock()),
+        };
+        let mut person = Asker::new(input, output, present, self.progress.clone())
+            .with_settlement(self.settlement.take());
         let clock = SystemClock::start();
         let settings = world::agent_settings(&self.settings, &self.engine, self.approve_all)?;
         let report = Agent {
@@ -338,6 +452,22 @@ impl Runner {
     }
 }
 
+/// The program after each turn.
+fn hook(settings: &Settings) -> Result<Option<Program>, Failure> {
+    let Some(path) = &settings.after_turn else {
+        return Ok(None);
+    };
+    let executable = fs_err::canonicalize(path)?;
+    Ok(Some(Program {
+        folder: executable.parent().unwrap_or(Path::new("/")).to_owned(),
+        executable,
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        timeout: HOOK_TIME,
+        max_output: HOOK_OUTPUT,
+    }))
+}
+
 /// Shows how far the prompt is, where a person sees it. Nothing draws it on its own: a question
 /// must stay on the screen while it is waited for.
 fn progress(shown: bool) -> ProgressBar {
@@ -352,6 +482,8 @@ fn progress(shown: bool) -> ProgressBar {
 fn can_be_resumed(reason: &StopReason) -> bool {
     match reason {
         StopReason::Asked
+        | StopReason::Stuck
+        | StopReason::Hook(_)
         | StopReason::Refused
         | StopReason::TurnLimit
         | StopReason::TokenLimit
@@ -359,6 +491,9 @@ fn can_be_resumed(reason: &StopReason) -> bool {
         | StopReason::Cancelled => true,
         StopReason::Answered
         | StopReason::AnswerFlagged
+        | StopReason::Completed
+        | StopReason::FailedEnd
+        | StopReason::ToolEnded
         | StopReason::Repeated
         | StopReason::TooManyFailures
         | StopReason::DryRun => false,

@@ -11,8 +11,7 @@ use crate::model::{
     Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
     Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
 };
-use crate::vocab::Token;
-use crate::vocab::TokenId;
+use crate::vocab::{Token, TokenId, Vocabulary};
 use indicatif::ProgressBar;
 use siphasher::sip::SipHasher13;
 use std::hash::{Hash, Hasher};
@@ -54,12 +53,49 @@ pub fn manifest(models_dir: &Path) -> Result<Manifest, Failure> {
     Ok(Manifest::with_user_file(own.is_file().then_some(&own))?)
 }
 
+/// The name of no model: random logits over bytes. What the harness then does, it does for any
+/// model.
+pub const RANDOM: &str = "random";
+
+/// Tokens that random logits have room for: bytes, in their case.
+const RANDOM_CONTEXT: usize = 1 << 16;
+
 impl Engine {
+    /// Random logits, for trying out tools and tasks without a model.
+    fn without_model(settings: &Settings) -> Self {
+        let vocabulary = Arc::new(Vocabulary::of_bytes());
+        let capacity = settings.context.unwrap_or(RANDOM_CONTEXT);
+        let session = RandomSession::new(Arc::clone(&vocabulary), capacity, settings.sampling.seed);
+        let lexicon = Arc::new(Lexicon::new(vocabulary));
+        let store = Arc::new(MaskStore::new(settings.mask_store));
+        let format = Box::new(ChatTemplate::plain());
+        let inner = generator(
+            RANDOM.to_owned(),
+            Box::new(session),
+            format,
+            &lexicon,
+            &store,
+        );
+        Self {
+            generator: Remembering { inner, last: None },
+            info: GgufInfo::default(),
+            located: Located {
+                path: PathBuf::from(RANDOM),
+                entry: None,
+            },
+            lexicon,
+            store,
+        }
+    }
+
     /// Finds, checks and loads the model; progress in a prompt is told to `progress`.
     ///
     /// # Errors
     /// A model that is missing, damaged, not the manifest's, or that the backend does not load.
     pub fn open(settings: &Settings, progress: &ProgressBar) -> Result<Self, Failure> {
+        if settings.model == RANDOM {
+            return Ok(Self::without_model(settings));
+        }
         let manifest = manifest(&settings.models_dir)?;
         let located = locate(Some(&settings.model), &settings.models_dir, &manifest)?;
         let info = inspect(&located.path)?;
@@ -167,6 +203,9 @@ impl Engine {
     /// One file for a model and the tools that its prompts may describe.
     fn prefix_path(&self, settings: &Settings) -> Option<PathBuf> {
         let folder = settings.prefix_cache.as_ref()?;
+        if settings.model == RANDOM {
+            return None;
+        }
         let mut hasher = SipHasher13::new();
         self.located.path.hash(&mut hasher);
         settings.house.hash(&mut hasher);

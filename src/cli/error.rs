@@ -10,6 +10,7 @@ use crate::task::{JournalError, TaskError};
 use crate::tool::assistant::{FilesError, WeatherError};
 use crate::tool::command::CommandError;
 use crate::tool::home::HouseError;
+use crate::tool::simulated::SimulatedError;
 use crate::tool::{RegisterError, ToolError};
 use crate::trace::TraceError;
 use std::io;
@@ -118,7 +119,7 @@ impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         use JournalError::{
             Ambiguous, Busy, Corrupt, Damaged, Database, DiskFull, Exists, File, HeadNotSynced,
-            Newer, NotAJournal, ReadOnly, Running, TooLarge, UnknownTask,
+            Newer, NotAJournal, ProgramRunning, ReadOnly, Running, TooLarge, UnknownTask,
         };
         let (exit, hint) = match &error {
             ReadOnly { .. } => (
@@ -134,12 +135,18 @@ impl From<JournalError> for Failure {
                 Exit::Busy,
                 Some("wait for the other run, or end it; nothing was executed"),
             ),
+            ProgramRunning { .. } => (
+                Exit::Busy,
+                Some("wait for the program, or end it; nothing was executed"),
+            ),
             UnknownTask { .. } | Ambiguous { .. } => {
                 (Exit::Input, Some("`snaffle task list` shows all tasks"))
             }
             Damaged { .. } => (
                 Exit::Input,
-                Some("`snaffle task show` shows what stands; begin a new task to go on"),
+                Some(
+                    "`snaffle task show` shows what stands; `snaffle task rewind ID --to STEP` goes on from there",
+                ),
             ),
             Newer { .. } => (
                 Exit::Input,
@@ -159,9 +166,10 @@ impl From<TaskError> for Failure {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Journal(error) => error.into(),
-            other @ (TaskError::NoTask(_) | TaskError::NoSuchEvent { .. }) => {
-                Self::input(other.to_string())
-            }
+            other @ (TaskError::NoTask(_)
+            | TaskError::NoSuchEvent { .. }
+            | TaskError::Abandoned { .. }
+            | TaskError::NoSuchStep { .. }) => Self::input(other.to_string()),
         }
     }
 }
@@ -209,8 +217,9 @@ impl From<AgentError> for Failure {
         match error {
             AgentError::Task(error) => error.into(),
             AgentError::Generate(error) => error.into(),
-            AgentError::Undecided { .. } => Self::new(Exit::Unfinished, error.to_string())
-                .hint("`snaffle task resume` on a terminal asks you"),
+            AgentError::Undecided { .. } => Self::new(Exit::Waiting, error.to_string()).hint(
+                "`snaffle task resume` on a terminal asks you; `--settle` says it beforehand",
+            ),
             AgentError::Storage(_) => Self::new(Exit::Files, error.to_string())
                 .hint("make room, or make it writable; `snaffle task resume` goes on"),
             AgentError::Turn(_) | AgentError::World(_) | AgentError::EmptyRequest => {
@@ -249,7 +258,13 @@ macro_rules! input_errors {
     };
 }
 
-input_errors!(CommandError, RegisterError, WeatherError, FilesError);
+input_errors!(
+    CommandError,
+    SimulatedError,
+    RegisterError,
+    WeatherError,
+    FilesError
+);
 
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
@@ -307,15 +322,19 @@ impl From<PullError> for Failure {
 /// The exit code of a run that ended for this reason.
 pub fn exit_of(reason: &StopReason) -> Exit {
     match reason {
-        StopReason::Answered | StopReason::DryRun => Exit::Success,
+        StopReason::Answered
+        | StopReason::Completed
+        | StopReason::ToolEnded
+        | StopReason::DryRun => Exit::Success,
         StopReason::AnswerFlagged | StopReason::Refused => Exit::Refused,
         StopReason::Cancelled => Exit::Cancelled,
-        StopReason::Asked
+        StopReason::Asked => Exit::Waiting,
+        StopReason::TurnLimit | StopReason::TokenLimit | StopReason::TimeLimit => Exit::Limit,
+        StopReason::Hook(_) => Exit::Stopped,
+        StopReason::FailedEnd
+        | StopReason::Stuck
         | StopReason::Repeated
-        | StopReason::TooManyFailures
-        | StopReason::TurnLimit
-        | StopReason::TokenLimit
-        | StopReason::TimeLimit => Exit::Unfinished,
+        | StopReason::TooManyFailures => Exit::Unfinished,
     }
 }
 

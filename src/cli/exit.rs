@@ -26,6 +26,12 @@ pub enum Exit {
     Files = 8,
     /// A call was refused, a text does not match, or an answer was not believed.
     Refused = 9,
+    /// The task waits for the person.
+    Waiting = 10,
+    /// A limit was reached.
+    Limit = 11,
+    /// What watches the turns stopped it.
+    Stopped = 12,
     /// Ctrl-C.
     Cancelled = 130,
     /// Standard output was closed.
@@ -34,7 +40,7 @@ pub enum Exit {
 
 impl Exit {
     /// Every code with its meaning, in order.
-    pub const TABLE: [(Self, &'static str); 12] = [
+    pub const TABLE: [(Self, &'static str); 15] = [
         (Self::Success, "done"),
         (Self::Internal, "a fault of snaffle itself"),
         (Self::Usage, "the command line was not understood"),
@@ -52,7 +58,7 @@ impl Exit {
         ),
         (
             Self::Unfinished,
-            "the task ended without success: the model asked, failed or reached a limit",
+            "the task ended without success: it failed, went round in circles, or nothing was left to do",
         ),
         (Self::Busy, "another run holds the house or the journal"),
         (
@@ -62,6 +68,18 @@ impl Exit {
         (
             Self::Refused,
             "a call was refused, a text does not match, or the answer claims what did not happen",
+        ),
+        (
+            Self::Waiting,
+            "the task waits for the person: a question, or a call that may have taken effect",
+        ),
+        (
+            Self::Limit,
+            "a limit on turns, tokens or time was reached; the task can be resumed",
+        ),
+        (
+            Self::Stopped,
+            "the program after each turn stopped it; the task can be resumed",
         ),
         (
             Self::Cancelled,
@@ -88,6 +106,9 @@ impl Exit {
             Self::Busy => "busy",
             Self::Files => "files",
             Self::Refused => "refused",
+            Self::Waiting => "waiting",
+            Self::Limit => "limit",
+            Self::Stopped => "stopped",
             Self::Cancelled => "cancelled",
             Self::ClosedOutput => "closed_output",
         }

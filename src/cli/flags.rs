@@ -28,6 +28,19 @@ pub struct ModelPlaces;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places;
 
+/// Where tools are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Toolboxes;
+
+impl Taken for Toolboxes {
+    fn takes(setting: &Setting) -> bool {
+        matches!(
+            setting.name,
+            "house" | "tools" | "assistant" | "weather" | "outbox" | "workspace"
+        )
+    }
+}
+
 impl Taken for Everything {
     fn takes(_setting: &Setting) -> bool {
         true
@@ -137,6 +150,7 @@ fn is_everyday(setting: &Setting) -> bool {
     matches!(
         setting.name,
         "model"
+            | "task"
             | "house"
             | "tools"
             | "policy"

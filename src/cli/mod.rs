@@ -23,10 +23,12 @@ mod command_task;
 mod command_trace;
 pub mod config;
 mod context;
+mod definition;
 mod engine;
 pub mod error;
 pub mod exit;
 pub mod flags;
+mod inbox;
 mod input;
 mod interrupt;
 mod person;
@@ -149,6 +151,22 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
         Command::Task(Task::Show { id, settings }) => {
             let path = context.settings(&settings.given)?.journal;
             command_task::show(context, &path, id)?;
+        }
+        Command::Task(Task::Rewind {
+            id,
+            to,
+            event,
+            settings,
+        }) => {
+            let path = context.settings(&settings.given)?.journal;
+            command_task::rewind(context, &path, id, *to, *event)?;
+        }
+        Command::Task(Task::Check { file, settings }) => {
+            let settings = context.settings(&settings.given)?;
+            return command_task::check(context, &settings, file);
+        }
+        Command::Task(Task::Graph { file, format }) => {
+            command_task::graph(context, file, *format)?;
         }
         Command::Trace(Trace::List { settings }) => {
             let folder = context.settings(&settings.given)?.trace_dir;

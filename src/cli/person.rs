@@ -1,10 +1,12 @@
 //! The person at the terminal. Without a terminal the answer is no.
 
+use super::inbox::Inbox;
 use super::style::{FAINT, NAME, WARN, paint};
 use super::view::call_line;
 use super::wrap::{Layout, wrap};
 use crate::agent::Person;
 use crate::call::{Call, ToolSpec};
+use crate::model::Cancel;
 use crate::task::{Pending, Settlement};
 use indicatif::ProgressBar;
 use std::io::{BufRead, Write};
@@ -15,21 +17,33 @@ const ASKING: usize = 7 + 15 + 4;
 
 /// Somebody who is there to be asked.
 pub struct Present {
-    /// Waits until something can be read; `false` where the run was cancelled meanwhile.
+    /// Waits until something can be read from a stream; `false` where the run was cancelled
+    /// meanwhile.
     pub wait: Box<dyn FnMut() -> bool>,
+    /// Cancels the run, and with it a question that is answered by lines as they come.
+    pub cancel: Cancel,
     /// Columns of their terminal, where known.
     pub columns: Option<usize>,
 }
 
+/// Where the person's lines come from.
+pub enum Lines<'i, R> {
+    /// Read when they are asked for.
+    Stream(R),
+    /// Read as they come: the person may speak first.
+    Inbox(&'i mut Inbox),
+}
+
 /// Asks on one stream and reads the answer from another.
-pub struct Asker<R, W> {
-    input: R,
+pub struct Asker<'i, R, W> {
+    input: Lines<'i, R>,
     output: W,
     present: Option<Present>,
     progress: ProgressBar,
+    settlement: Option<Settlement>,
 }
 
-impl<R, W> std::fmt::Debug for Asker<R, W> {
+impl<R, W> std::fmt::Debug for Asker<'_, R, W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Asker")
             .field("present", &self.present.is_some())
@@ -37,16 +51,29 @@ impl<R, W> std::fmt::Debug for Asker<R, W> {
     }
 }
 
-impl<R: BufRead, W: Write> Asker<R, W> {
+impl<'i, R: BufRead, W: Write> Asker<'i, R, W> {
     /// Asks on `output` where somebody is `present`, who may cancel instead; `progress` is cleared
     /// first.
-    pub fn new(input: R, output: W, present: Option<Present>, progress: ProgressBar) -> Self {
+    pub fn new(
+        input: Lines<'i, R>,
+        output: W,
+        present: Option<Present>,
+        progress: ProgressBar,
+    ) -> Self {
         Self {
             input,
             output,
             present,
             progress,
+            settlement: None,
         }
+    }
+
+    /// The same, who knows what came of the first call that is asked about.
+    #[must_use]
+    pub fn with_settlement(mut self, settlement: Option<Settlement>) -> Self {
+        self.settlement = settlement;
+        self
     }
 
     /// One trimmed line; `None` at the end of the input, where the run is cancelled, or where a
@@ -55,17 +82,38 @@ impl<R: BufRead, W: Write> Asker<R, W> {
         self.progress.finish_and_clear();
         write!(self.output, "{question} ").ok()?;
         self.output.flush().ok()?;
-        let mut line = String::new();
         let present = self.present.as_mut()?;
-        if !(present.wait)() || self.input.read_line(&mut line).ok()? == 0 {
+        let line = match &mut self.input {
+            Lines::Inbox(inbox) => inbox.answer(&present.cancel),
+            Lines::Stream(_) if !(present.wait)() => None,
+            Lines::Stream(input) => {
+                let mut line = String::new();
+                let read = input.read_line(&mut line).ok()?;
+                (read > 0).then(|| line.trim().to_owned())
+            }
+        };
+        if line.is_none() {
             _ = writeln!(self.output);
-            return None;
         }
-        Some(line.trim().to_owned())
+        line
     }
 }
 
-impl<R: BufRead, W: Write> Person for Asker<R, W> {
+impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
+    fn steer(&mut self) -> Option<String> {
+        match &mut self.input {
+            Lines::Inbox(inbox) => inbox.steer(),
+            Lines::Stream(_) => None,
+        }
+    }
+
+    fn follow_up(&mut self) -> Option<String> {
+        match &mut self.input {
+            Lines::Inbox(inbox) => inbox.follow_up(),
+            Lines::Stream(_) => None,
+        }
+    }
+
     fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
         let Some(present) = &self.present else {
             let hint = format!(
@@ -95,6 +143,9 @@ impl<R: BufRead, W: Write> Person for Asker<R, W> {
     }
 
     fn settle(&mut self, pending: &Pending) -> Option<Settlement> {
+        if let Some(said) = self.settlement.take() {
+            return Some(said);
+        }
         let columns = self.present.as_ref()?.columns;
         let laid = |text: &str, taken| {
             let margin = "     ";
@@ -145,12 +196,14 @@ mod tests {
         }
     }
 
-    fn asker(input: &'static str, present: bool) -> Asker<&'static [u8], Vec<u8>> {
+    fn asker(input: &'static str, present: bool) -> Asker<'static, &'static [u8], Vec<u8>> {
         let present = present.then(|| Present {
             wait: Box::new(|| true),
+            cancel: Cancel::default(),
             columns: None,
         });
-        Asker::new(input.as_bytes(), Vec::new(), present, ProgressBar::hidden())
+        let input = Lines::Stream(input.as_bytes());
+        Asker::new(input, Vec::new(), present, ProgressBar::hidden())
     }
 
     #[test]
@@ -176,11 +229,15 @@ mod tests {
         let mut asker = asker("y\n", true);
         asker.present = Some(Present {
             wait: Box::new(|| false),
+            cancel: Cancel::default(),
             columns: None,
         });
         assert!(!asker.approve(&call, &spec()));
         assert_eq!(asker.reply("Which?"), None);
-        assert_eq!(asker.input, b"y\n", "nothing was read");
+        let Lines::Stream(input) = asker.input else {
+            panic!("it reads a stream");
+        };
+        assert_eq!(input, b"y\n", "nothing was read");
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub struct Settings {
     pub max_calls: usize,
     /// Strength of calibrated choice.
     pub alpha: Option<f64>,
+    /// The task's definition.
+    pub task: Option<PathBuf>,
+    /// What is run after each turn.
+    pub after_turn: Option<PathBuf>,
     /// The house file.
     pub house: Option<PathBuf>,
     /// Files of command tools.
@@ -94,6 +98,7 @@ impl Settings {
             .unwrap_or_else(|| shorten(project.join(".snaffle"), &surroundings.folder));
         let in_state = |name: &str| state.join(name);
         let house: Option<PathBuf> = read.optional("house")?;
+        let task: Option<PathBuf> = read.optional("task")?;
         let weather: Option<PathBuf> = read.optional("weather")?;
         let outbox: Option<PathBuf> = read.optional("outbox")?;
         let workspace: Option<PathBuf> = read.optional("workspace")?;
@@ -122,8 +127,13 @@ impl Settings {
             max_calls: read.required("max_calls")?,
             alpha: read.optional("alpha")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {
-                house.is_none() || weather.is_some() || outbox.is_some() || workspace.is_some()
+                (house.is_none() && task.is_none())
+                    || weather.is_some()
+                    || outbox.is_some()
+                    || workspace.is_some()
             }),
+            task,
+            after_turn: read.optional("after_turn")?,
             house,
             tools: read.optional("tools")?.unwrap_or_default(),
             weather,

@@ -8,11 +8,14 @@ use crate::agent::{Event, Figures, Observer, StopReason};
 use crate::call::Call;
 use crate::call::json::spaced;
 use crate::model::Cancel;
+use crate::task::Task;
 use crate::tool::Outcome;
+use crate::tool::command::Program;
 use crate::trace::{sanitize, sanitize_line};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 /// Most characters of a tool's result or an argument that are shown; the trace has all of it.
 const SHOWN: usize = 240;
@@ -42,6 +45,8 @@ pub struct View<W: Write> {
     busy: bool,
     announced: bool,
     failure: Option<io::Error>,
+    /// What is run after each turn.
+    hook: Option<Program>,
 }
 
 impl<W: Write> std::fmt::Debug for View<W> {
@@ -72,7 +77,15 @@ impl<W: Write> View<W> {
             busy: false,
             announced: false,
             failure: None,
+            hook: None,
         }
+    }
+
+    /// The same view, which runs a program after each turn.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Option<Program>) -> Self {
+        self.hook = hook;
+        self
     }
 
     /// Shows what is about to be begun, before anything is recorded: where that cannot be written,
@@ -169,6 +182,22 @@ impl<W: Write> View<W> {
                     self.laid(hint, 11, "           ")
                 )
             }
+            Event::Heard { text, follow_up } => {
+                let mark = paint(NAME, if *follow_up { "›" } else { "+" });
+                if *follow_up {
+                    let text = self.laid(text, 2, "  ");
+                    writeln!(self.out, "\n{mark} {text}\n")
+                } else {
+                    let text = self.laid(text, 7, "       ");
+                    writeln!(self.out, "     {mark} {text}")
+                }
+            }
+            Event::Verified { failed: None } => {
+                let margin = self.margin();
+                writeln!(self.out, "{margin}{}", paint(GOOD, "proved to be done"))
+            }
+            // The failure that follows says why.
+            Event::Verified { failed: Some(_) } => Ok(()),
             Event::Question { text } => {
                 let margin = self.margin();
                 let mark = paint(WARN, "?");
@@ -219,15 +248,24 @@ impl<W: Write> View<W> {
 
     fn end(&mut self, reason: &StopReason, figures: &Figures) -> io::Result<()> {
         match reason {
-            StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => {}
+            StopReason::Answered
+            | StopReason::AnswerFlagged
+            | StopReason::Completed
+            | StopReason::ToolEnded
+            | StopReason::Asked => {}
             StopReason::DryRun => writeln!(self.out, "\n  {reason}")?,
             StopReason::Repeated
+            | StopReason::FailedEnd
+            | StopReason::Stuck
+            | StopReason::Hook(_)
             | StopReason::TooManyFailures
             | StopReason::Refused
             | StopReason::TurnLimit
             | StopReason::TokenLimit
             | StopReason::TimeLimit
             | StopReason::Cancelled => {
+                let reason = reason.to_string();
+                let reason = sanitize_line(&reason);
                 writeln!(self.out, "\n  {} {reason}", paint(WARN, "stopped:"))?;
             }
         }
@@ -279,6 +317,39 @@ impl<W: Write> Observer for View<W> {
             self.failure = Some(error);
             self.cancel.cancel();
         }
+    }
+
+    fn after_turn(&mut self, task: &Task) -> ControlFlow<String> {
+        match &self.hook {
+            None => ControlFlow::Continue(()),
+            Some(hook) => verdict(hook, task),
+        }
+    }
+}
+
+/// What the program after a turn says of going on.
+fn verdict(hook: &Program, task: &Task) -> ControlFlow<String> {
+    let facts: serde_json::Map<String, Value> = task
+        .facts
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect();
+    let last = task
+        .last
+        .as_ref()
+        .map(|last| json!({ "step": last.step, "call": last.call, "result": last.result }));
+    let input = json!({
+        "task": task.id,
+        "goal": task.goal,
+        "turn": task.turns,
+        "state": task.state,
+        "facts": facts,
+        "last": last,
+    });
+    match hook.run(input.to_string().as_bytes()) {
+        Ok(_) => ControlFlow::Continue(()),
+        // A guard that cannot be asked is no guard: the run stops.
+        Err(error) => ControlFlow::Break(error.to_string()),
     }
 }
 
@@ -367,11 +438,16 @@ fn as_json(event: &Event) -> Option<Value> {
             "changes": outcome.changes,
         }),
         Event::Failure { kind, hint } => json!({ "event": "failure", "kind": kind, "hint": hint }),
+        Event::Heard { text, follow_up } => {
+            json!({ "event": "heard", "text": text, "follow_up": follow_up })
+        }
+        Event::Verified { failed } => json!({ "event": "verified", "failed": failed }),
         Event::Question { text } => json!({ "event": "question", "text": text }),
         Event::Answer { text, flag } => json!({ "event": "answer", "text": text, "flag": flag }),
         Event::Stopped { reason, figures } => json!({
             "event": "stopped",
             "reason": reason.name(),
+            "why": reason.to_string(),
             "turns": figures.turns,
             "prompt_evaluated": figures.prompt_evaluated,
             "prompt_reused": figures.prompt_reused,

@@ -13,7 +13,7 @@ use crate::fewshot::{Example, Pool};
 use crate::task::Definition;
 use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
-use crate::tool::{Registry, Tool, command, home};
+use crate::tool::{Registry, Tool, command, home, simulated};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,13 +41,24 @@ pub fn registry(settings: &Settings) -> Result<Registry, Failure> {
         registry.register_all(assistant_tools(settings)?)?;
     }
     for path in &settings.tools {
-        registry.register_all(command::tools(path)?)?;
+        registry.register_all(declared_tools(path)?)?;
     }
     if registry.is_empty() {
         return Err(Failure::new(Exit::Config, "there is no tool to act with")
             .hint("--house, --tools or --assistant give some"));
     }
     Ok(registry)
+}
+
+/// The tools that a file declares: a simulated world's, or commands.
+fn declared_tools(path: &Path) -> Result<Vec<Box<dyn Tool>>, Failure> {
+    // What cannot be read here is told by whoever reads it in earnest.
+    let text = fs_err::read_to_string(path).unwrap_or_default();
+    if simulated::is_world(&text) {
+        Ok(simulated::tools(path)?)
+    } else {
+        Ok(command::tools(path)?)
+    }
 }
 
 /// The tools of one house.

@@ -2,11 +2,11 @@
 
 use super::claim::flag_answer;
 use super::definition::Definition;
-use super::event::{Entry, Event, StepResult};
+use super::event::{Entry, Event, Settlement, StepResult};
 use super::flag::Flag;
 use super::id::TaskId;
 use super::journal::{Journal, JournalError, TaskLog};
-use super::state::{NoTask, Task};
+use super::state::{NoTask, Task, standing};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -34,6 +34,20 @@ pub enum TaskError {
         to: u64,
         /// The last there is.
         last: u64,
+    },
+    /// The step to go back to does not exist, or has no outcome.
+    #[error("the task has no step {step} with an outcome: the last is {last}")]
+    NoSuchStep {
+        /// What was asked for.
+        step: u32,
+        /// The last step with an outcome.
+        last: u32,
+    },
+    /// The event to go back to was left behind by an earlier rewinding.
+    #[error("event {to} was abandoned when the task was rewound: it is no part of it any more")]
+    Abandoned {
+        /// What was asked for.
+        to: u64,
     },
 }
 
@@ -111,21 +125,32 @@ impl ActiveTask {
     }
 
     /// Goes back to what the task was after event `to`. Later events stay in the journal as an
-    /// abandoned branch; their effects in the world are not undone.
+    /// abandoned branch; their effects in the world are not undone. Of a damaged task, the events
+    /// from the damage on are set aside first.
     ///
     /// # Errors
-    /// As [`resume`](Self::resume), and [`TaskError::NoSuchEvent`].
+    /// As [`resume`](Self::resume), [`TaskError::NoSuchEvent`] and [`TaskError::Abandoned`].
     pub fn rewind(
         journal: &Journal,
         id: &TaskId,
         to: u64,
         now: Timestamp,
     ) -> Result<Self, TaskError> {
-        let (mut log, mut entries) = journal.resume(id)?;
-        let last = log.sequence();
+        let record = journal.read(id)?;
+        let last = record.entries.last().map_or(0, |entry| entry.sequence);
         if to == 0 || to > last {
             return Err(TaskError::NoSuchEvent { to, last });
         }
+        if standing(&record.entries)
+            .iter()
+            .all(|entry| entry.sequence != to)
+        {
+            return Err(TaskError::Abandoned { to });
+        }
+        if record.damage.is_some() {
+            journal.abandon_damaged(id, now)?;
+        }
+        let (mut log, mut entries) = journal.resume(id)?;
         entries.extend(log.append(now, vec![Event::Rewound { to }])?);
         Ok(Self {
             task: Task::fold(id, &entries)?,
@@ -142,6 +167,18 @@ impl ActiveTask {
     /// Sequence of the last event.
     pub fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// While it is lent, programs that this process starts hold a lock that resuming the task
+    /// waits for.
+    ///
+    /// # Errors
+    /// Where the lock cannot be had: then no tool may run.
+    pub fn lend_lock(&mut self, lend: bool) -> Result<(), TaskError> {
+        match &mut self.log {
+            Some(log) => Ok(log.lend_lock(lend)?),
+            None => Ok(()),
+        }
     }
 
     /// Records one event.
@@ -193,6 +230,83 @@ impl ActiveTask {
                 changes,
             },
         );
+        self.record_all(now, events)
+    }
+
+    /// As [`outcome`](Self::outcome) of a success that ends the run: `answer` is what the person is
+    /// told.
+    ///
+    /// # Errors
+    /// As [`outcome`](Self::outcome).
+    pub fn outcome_that_ends(
+        &mut self,
+        now: Timestamp,
+        result: Value,
+        changes: Vec<String>,
+        answer: String,
+    ) -> Result<(), TaskError> {
+        let step = self.task.steps;
+        let result = StepResult::Ok(result);
+        let consequences = self.task.consequences(&result);
+        let mut events = vec![Event::Outcome {
+            step,
+            result,
+            changes,
+        }];
+        // Where the definition leads to is decided by the result; the answer ends what it leaves.
+        let moved = consequences
+            .iter()
+            .any(|event| matches!(event, Event::StateMoved { .. }));
+        events.extend(consequences);
+        if !moved {
+            events.push(Event::Answered {
+                text: answer,
+                flagged: None,
+            });
+            events.extend(self.task.after_answer());
+        }
+        self.record_all(now, events)
+    }
+
+    /// Records how the pending call's unknown outcome was settled, with all that follows from it
+    /// where it took effect; `result` is what the tool's own check says that it gave.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record); the call's outcome then still counts as unknown.
+    pub fn settled(
+        &mut self,
+        now: Timestamp,
+        how: Settlement,
+        result: Option<Value>,
+    ) -> Result<(), TaskError> {
+        let Some(step) = self.task.pending.as_ref().map(|pending| pending.step) else {
+            return Ok(());
+        };
+        let mut events = vec![Event::Settled { step, how }];
+        if how == Settlement::Happened {
+            let consequences = self.task.after_success(result.as_ref());
+            events.extend(result.map(|result| Event::Outcome {
+                step,
+                result: StepResult::Ok(result),
+                changes: Vec::new(),
+            }));
+            events.extend(consequences);
+        }
+        self.record_all(now, events)
+    }
+
+    /// Records whether the task is proved to be done; where not, with the way back.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn verified(&mut self, now: Timestamp, failed: Option<String>) -> Result<(), TaskError> {
+        let mut events = vec![Event::Verified {
+            holds: failed.is_none(),
+            message: failed.clone().unwrap_or_default(),
+        }];
+        if failed.is_some() {
+            events.extend(self.task.after_unproven());
+        }
         self.record_all(now, events)
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::definition::Definition;
 use super::flag::Flag;
+use super::text::cut;
 
 /// Version of the events' encoding.
 pub const VERSION: u32 = 1;
@@ -138,6 +139,25 @@ pub enum Event {
         /// Why.
         reason: StopReason,
     },
+    /// A line from the person that nobody asked for: it holds from the next turn on.
+    Steered {
+        /// What was said.
+        text: String,
+    },
+    /// What the person wants next, now that the task would have ended: it begins anew, with what
+    /// it knows.
+    FollowedUp {
+        /// What the person asks for.
+        goal: String,
+    },
+    /// At its end, the task was held against its proofs.
+    Verified {
+        /// Whether all of them hold.
+        holds: bool,
+        /// The first that does not, in words.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
     /// A later run took the task up again.
     Resumed,
     /// The task went back to what it was after event `to`; the events between stay in the
@@ -187,8 +207,12 @@ pub enum StopReason {
     Seconds,
     /// Too many failures.
     Failures,
-    /// The same call with the same result, again after a hint.
+    /// The same calls with the same results, again after a hint.
     Repeated,
+    /// Nothing is legal in the state that it is in.
+    Stuck,
+    /// What watches the turns stopped it; can be resumed.
+    Hook(String),
     /// The person interrupted (Ctrl-C); can be resumed.
     Cancelled,
     /// A question could not be put to anybody; can be resumed.
@@ -201,12 +225,13 @@ impl StopReason {
     /// Whether the task is over; otherwise a later run may take it up.
     pub fn is_final(&self) -> bool {
         match self {
-            Self::Repeated | Self::Failures => true,
+            Self::Repeated | Self::Failures | Self::Stuck => true,
             Self::Turns
             | Self::Tokens
             | Self::Seconds
             | Self::Cancelled
             | Self::NobodyToAsk
+            | Self::Hook(_)
             | Self::Error(_) => false,
         }
     }
@@ -270,13 +295,4 @@ fn cut_changes(changes: &mut Vec<String>) {
         let kept = cut(change, 1024).len();
         change.truncate(kept);
     }
-}
-
-/// The longest start of `text` with at most `limit` bytes that ends between characters.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

@@ -1,6 +1,6 @@
 //! What a task knows: named values, kept outside the model and bounded.
 
-use super::event::cut;
+use super::text::cut;
 use crate::call::Call;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 /// Most facts; the one that changed longest ago leaves first.
 pub const FACT_LIMIT: usize = 48;
 
-/// Longest encoding of a fact's value, in bytes; a longer one is kept as the start of its text.
-pub const VALUE_LIMIT: usize = 4096;
+/// Longest encoding of a fact's value, in bytes. Of a longer list the first items are kept, of
+/// anything else the start of its text.
+pub const VALUE_LIMIT: usize = 16 << 10;
 
 /// Longest encoding of a result that is kept whole as a fact, in bytes.
 const RESULT_LIMIT: usize = 512;
@@ -101,8 +102,24 @@ fn name(text: &str) -> String {
     cut(&one_line(text), 96).to_owned()
 }
 
-/// `value`, or the start of its text where its encoding is longer than `limit` bytes.
-fn bounded(value: Value, limit: usize) -> Value {
+/// `value`, or as much of it as `limit` bytes hold: the first items of a list, the start of the
+/// text of anything else.
+pub(super) fn bounded(value: Value, limit: usize) -> Value {
+    let value = match value {
+        Value::Array(mut items) => {
+            let mut length = 2;
+            let fitting = items.iter().take_while(|item| {
+                length += item.to_string().len() + 1;
+                length <= limit
+            });
+            let count = fitting.count();
+            if count > 0 {
+                items.truncate(count);
+            }
+            Value::Array(items)
+        }
+        other => other,
+    };
     let text = match &value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -218,6 +235,18 @@ mod tests {
         for limit in [0, 10, 24, 30, 100, 1000] {
             assert!(facts.text(limit).len() <= limit.max(24), "{limit}");
         }
+    }
+
+    #[test]
+    fn a_long_list_keeps_its_first_items() {
+        let list: Vec<Value> = (0..10_000).map(|n| json!({"id": n})).collect();
+        let mut facts = Facts::default();
+        facts.set("list", json!(list));
+        let kept = facts.get("list").unwrap().as_array().unwrap();
+        assert_eq!(kept[..], list[..kept.len()]);
+        assert!(kept.len() > 1000, "{}", kept.len());
+        facts.set("list", json!(["x".repeat(VALUE_LIMIT)]));
+        assert!(facts.get("list").unwrap().is_string());
     }
 
     #[test]

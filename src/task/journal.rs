@@ -16,6 +16,7 @@ use super::head::{self, Head, HeadFile, LockError};
 use super::id::TaskId;
 use super::journal_error::BUSY_SECONDS;
 pub use super::journal_error::JournalError;
+use super::programs::ProgramLock;
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ use std::time::Duration;
 
 /// Longest event, in bytes of its encoding.
 pub const EVENT_LIMIT: usize = 1024 * 1024;
+
+/// How long resuming waits for a task's programs.
+const PROGRAM_WAIT: Duration = Duration::from_secs(60);
 
 /// The database's format (`PRAGMA user_version`).
 const FORMAT: i64 = 1;
@@ -55,6 +59,7 @@ pub struct Journal {
     path: PathBuf,
     heads: PathBuf,
     connection: Connection,
+    program_wait: Duration,
 }
 
 /// One task in a list.
@@ -94,7 +99,16 @@ impl Journal {
             path: path.to_owned(),
             heads,
             connection,
+            program_wait: PROGRAM_WAIT,
         })
+    }
+
+    /// The same journal, whose [`resume`](Self::resume) waits at most `wait` for a program that
+    /// outlived the run that started it.
+    #[must_use]
+    pub fn with_program_wait(mut self, wait: Duration) -> Self {
+        self.program_wait = wait;
+        self
     }
 
     /// Opens an existing journal for reading only: it works in a read-only folder too.
@@ -131,6 +145,7 @@ impl Journal {
             path: path.to_owned(),
             heads: path.with_extension("heads"),
             connection,
+            program_wait: Duration::ZERO,
         })
     }
 
@@ -262,6 +277,7 @@ impl Journal {
             head_path: path,
             connection: connect(&self.path)?,
             head,
+            programs: None,
             position: start,
         };
         match log.append(now, vec![created]) {
@@ -281,11 +297,12 @@ impl Journal {
         }
     }
 
-    /// Takes a task up: locks it, verifies its chain, and gives its events.
+    /// Takes a task up: locks it, waits for programs that its last run left behind, verifies its
+    /// chain, and gives its events.
     ///
     /// # Errors
-    /// [`JournalError::Running`], [`JournalError::Damaged`], [`JournalError::UnknownTask`], or a
-    /// failing database.
+    /// [`JournalError::Running`], [`JournalError::ProgramRunning`], [`JournalError::Damaged`],
+    /// [`JournalError::UnknownTask`], or a failing database.
     pub fn resume(&self, id: &TaskId) -> Result<(TaskLog, Vec<Entry>), JournalError> {
         let path = self.head_path(id);
         let (mut head, position) = match HeadFile::open(&path) {
@@ -300,6 +317,7 @@ impl Journal {
             }
             Err(error) => return Err(self.lock_error(id, error)),
         };
+        let programs = self.wait_for_programs(id)?;
         let said = match position {
             Head::At(position) => Some(position),
             Head::Empty | Head::Unreadable => None,
@@ -323,9 +341,25 @@ impl Journal {
             head_path: path,
             connection: connect(&self.path)?,
             head,
+            programs,
             position,
         };
         Ok((log, entries))
+    }
+
+    fn wait_for_programs(&self, id: &TaskId) -> Result<Option<ProgramLock>, JournalError> {
+        let path = programs_path(&self.head_path(id));
+        if !path.exists() {
+            return Ok(None);
+        }
+        match ProgramLock::take(&path, self.program_wait) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(LockError::Held) => Err(JournalError::ProgramRunning {
+                id: id.clone(),
+                seconds: self.program_wait.as_secs(),
+            }),
+            Err(LockError::Io(error)) => Err(JournalError::file(&path, error)),
+        }
     }
 
     /// The way on from damage: moves the events from the first damage on into the table
@@ -434,6 +468,7 @@ pub struct TaskLog {
     head_path: PathBuf,
     connection: Connection,
     head: HeadFile,
+    programs: Option<ProgramLock>,
     position: Position,
 }
 
@@ -446,6 +481,31 @@ impl TaskLog {
     /// Sequence of the last event.
     pub fn sequence(&self) -> u64 {
         self.position.sequence
+    }
+
+    /// While it is lent, programs that this process starts hold a lock that resuming the task
+    /// waits for.
+    ///
+    /// # Errors
+    /// Where the lock cannot be had: then no program of the task may be started.
+    pub fn lend_lock(&mut self, lend: bool) -> Result<(), JournalError> {
+        let path = programs_path(&self.head_path);
+        let lock = match &mut self.programs {
+            Some(lock) => lock,
+            None if !lend => return Ok(()),
+            none => {
+                let taken = ProgramLock::take(&path, Duration::ZERO);
+                none.insert(taken.map_err(|error| match error {
+                    LockError::Held => JournalError::ProgramRunning {
+                        id: self.id.clone(),
+                        seconds: 0,
+                    },
+                    LockError::Io(error) => JournalError::file(&path, error),
+                })?)
+            }
+        };
+        lock.lend(lend)
+            .map_err(|error| JournalError::file(&path, error))
     }
 
     /// Lets the database grow by at most `pages` more, as a full disk would.
@@ -522,6 +582,11 @@ impl TaskLog {
             })?;
         Ok(entries)
     }
+}
+
+/// The lock of a task's programs, beside its head.
+fn programs_path(head: &Path) -> PathBuf {
+    head.with_extension("programs")
 }
 
 /// SQLite's integers are signed; a sequence never comes near their end.

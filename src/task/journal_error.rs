@@ -73,6 +73,14 @@ pub enum JournalError {
         /// The task.
         id: TaskId,
     },
+    /// A program that a tool of the task started has outlived the run, and goes on.
+    #[error("a program that task {id} started is still running (waited {seconds} s for it)")]
+    ProgramRunning {
+        /// The task.
+        id: TaskId,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// No such task.
     #[error("there is no task {name} in the journal")]
     UnknownTask {

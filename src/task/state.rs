@@ -1,9 +1,11 @@
 //! A task is the fold of its events: what it is after them, and what may follow.
 
+use super::condition::{fill, fill_with};
 use super::definition::{Definition, On, State};
 use super::event::{Entry, Event, Settlement, StepResult, StopReason};
-use super::facts::{Facts, call_text, value_text};
+use super::facts::{Facts, VALUE_LIMIT, bounded, call_text, value_text};
 use super::id::TaskId;
+use super::loops::{Recent, Round};
 use crate::call::{Call, Effect};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -13,8 +15,10 @@ use serde_json::{Map, Value};
 pub enum Status {
     /// Turns may follow.
     Running,
-    /// Done: the person has the answer.
+    /// Done: the person has the answer, or an end was reached.
     Answered,
+    /// An end was reached at which the task has failed.
+    Failed,
     /// Waits for the person's reply to this question.
     Asked(String),
     /// The run ended without an answer.
@@ -68,6 +72,8 @@ pub enum Recovery {
     /// A person, or a check of the world, says whether this call took effect (an
     /// [`Event::Settled`]).
     Decide(Pending),
+    /// It is at its end: its proofs come first (an [`Event::Verified`]).
+    Verify,
 }
 
 /// A task as its events have made it.
@@ -95,8 +101,16 @@ pub struct Task {
     pub pending: Option<Pending>,
     /// The last question and the person's reply.
     pub reply: Option<(String, String)>,
+    /// What the person said while it ran, the latest last: at most [`NOTES`].
+    pub notes: Vec<String>,
     /// The final answer.
     pub answer: Option<String>,
+    /// Whether that answer is not to be believed.
+    pub flagged: bool,
+    /// At an end that has to be proved: the state from which it came there.
+    pub verifying: Option<String>,
+    /// The last steps, to notice loops.
+    pub recent: Recent,
     /// Turns begun.
     pub turns: u32,
     /// Calls begun.
@@ -109,10 +123,26 @@ pub struct Task {
     pub failures: u32,
 }
 
+/// Most lines of the person's that are kept.
+pub const NOTES: usize = 4;
+
 /// Events that make no task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the task's first event does not say what the task is")]
 pub struct NoTask;
+
+/// The events that count: those that no rewinding has left behind.
+pub fn standing(entries: &[Entry]) -> Vec<&Entry> {
+    let mut counted: Vec<&Entry> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        if let Event::Rewound { to } = entry.event {
+            // The first event always stands.
+            counted.retain(|kept| kept.sequence <= to.max(1));
+        }
+        counted.push(entry);
+    }
+    counted
+}
 
 impl Task {
     /// The task that `entries` make. Events that were rewound do not count.
@@ -120,14 +150,7 @@ impl Task {
     /// # Errors
     /// Where the first event is not [`Event::TaskCreated`].
     pub fn fold(id: &TaskId, entries: &[Entry]) -> Result<Self, NoTask> {
-        let mut counted: Vec<&Entry> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            if let Event::Rewound { to } = entry.event {
-                // The first event always stands.
-                counted.retain(|kept| kept.sequence <= to.max(1));
-            }
-            counted.push(entry);
-        }
+        let counted = standing(entries);
         let Some((first, rest)) = counted.split_first() else {
             return Err(NoTask);
         };
@@ -151,13 +174,20 @@ impl Task {
             last: None,
             pending: None,
             reply: None,
+            notes: Vec::new(),
             answer: None,
+            flagged: false,
+            verifying: None,
+            recent: Recent::default(),
             turns: 0,
             steps: 0,
             reads: 0,
             effects: 0,
             failures: 0,
         };
+        for (name, value) in &definition.facts {
+            task.facts.set(name, value.clone());
+        }
         for entry in rest {
             task.apply(&entry.event);
         }
@@ -211,22 +241,38 @@ impl Task {
                     self.facts.set(name, value.clone());
                 }
             }
-            Event::StateMoved { to, .. } => {
-                self.state.clone_from(to);
-                let end = self
-                    .definition
-                    .states
-                    .get(to)
-                    .is_some_and(|state| state.end);
-                self.status = if end {
-                    Status::Answered
-                } else {
-                    Status::Running
-                };
-            }
-            Event::Answered { text, .. } => {
+            Event::StateMoved { from, to } => self.move_to(from, to),
+            Event::Answered { text, flagged } => {
                 self.answer = Some(text.clone());
-                self.status = Status::Answered;
+                self.flagged = flagged.is_some();
+                let from = self.state.clone();
+                self.over(&from);
+            }
+            Event::Steered { text } => {
+                self.notes.push(text.clone());
+                if self.notes.len() > NOTES {
+                    self.notes.remove(0);
+                }
+                self.recent.clear();
+            }
+            Event::FollowedUp { goal } => {
+                self.goal.clone_from(goal);
+                self.state.clone_from(&self.definition.start);
+                self.status = Status::Running;
+                (self.answer, self.reply, self.last) = (None, None, None);
+                self.notes.clear();
+                self.recent.clear();
+                self.failures = 0;
+            }
+            Event::Verified { holds, .. } => {
+                self.verifying = None;
+                if *holds {
+                    self.status = Status::Answered;
+                } else {
+                    self.answer = None;
+                    self.status = Status::Running;
+                    self.failures += 1;
+                }
             }
             Event::Stopped { reason } => self.status = Status::Stopped(reason.clone()),
             Event::Resumed | Event::Rewound { .. } => {
@@ -237,9 +283,35 @@ impl Task {
         }
     }
 
+    fn move_to(&mut self, from: &str, to: &str) {
+        to.clone_into(&mut self.state);
+        match self.definition.states.get(to) {
+            Some(state) if state.end && state.failed => {
+                self.verifying = None;
+                self.status = Status::Failed;
+            }
+            Some(state) if state.end => self.over(from),
+            _ => {
+                self.verifying = None;
+                self.status = Status::Running;
+            }
+        }
+    }
+
+    /// Done, or to be proved first; `from` is where it comes back to where it cannot be.
+    fn over(&mut self, from: &str) {
+        if self.definition.proofs.is_empty() {
+            self.status = Status::Answered;
+        } else {
+            self.status = Status::Running;
+            self.verifying = Some(from.to_owned());
+        }
+    }
+
     fn apply_outcome(&mut self, step: u32, result: &StepResult) {
         if let Some(last) = self.last.as_mut().filter(|last| last.step == step) {
             last.result = Some(result.clone());
+            self.recent.push(&self.state, &last.call, result);
         }
         let pending = self.pending.take_if(|pending| pending.step == step);
         match result {
@@ -269,9 +341,69 @@ impl Task {
         self.definition.states.get(&self.state)
     }
 
-    /// Whether `tool` is legal now.
+    /// Whether `tool` is legal now: the state has it, and nothing guards it that does not depend
+    /// on its arguments.
     pub fn allows(&self, tool: &str) -> bool {
-        self.current().is_some_and(|state| state.allows(tool))
+        self.current().is_some_and(|state| {
+            state.allows(tool)
+                && state.guard.iter().all(|guard| {
+                    guard.tool != tool
+                        || !guard.arguments().is_empty()
+                        || guard.holds(&self.facts, &Map::new())
+                })
+        })
+    }
+
+    /// What forbids a call now, in words: a guard that does not hold.
+    pub fn guarded(&self, call: &Call) -> Option<String> {
+        self.current()?
+            .guard
+            .iter()
+            .find(|guard| guard.tool == call.tool && !guard.holds(&self.facts, &call.arguments))
+            .map(|guard| guard.message(&call.arguments))
+    }
+
+    /// Whether guards that look at this argument alone leave it this value.
+    pub fn guards_leave(&self, tool: &str, argument: &str, value: &Value) -> bool {
+        let Some(state) = self.current() else {
+            return true;
+        };
+        let mut guards = state
+            .guard
+            .iter()
+            .filter(|guard| guard.tool == tool && guard.arguments() == [argument])
+            .peekable();
+        if guards.peek().is_none() {
+            return true;
+        }
+        let arguments = Map::from_iter([(argument.to_owned(), value.clone())]);
+        guards.all(|guard| guard.holds(&self.facts, &arguments))
+    }
+
+    /// Arguments of `tool` that guards look at one by one.
+    pub fn guarded_arguments(&self, tool: &str) -> Vec<&str> {
+        let guards = self.current().map(|state| &state.guard[..]);
+        guards
+            .unwrap_or_default()
+            .iter()
+            .filter(|guard| guard.tool == tool)
+            .filter_map(|guard| match guard.arguments()[..] {
+                [argument] => Some(argument),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The round of calls that the last steps repeat, if they do.
+    pub fn round(&self) -> Option<Round> {
+        self.recent.round()
+    }
+
+    /// What the person is told at the end that it has reached, where the definition says so.
+    pub fn farewell(&self) -> Option<String> {
+        let state = self.current().filter(|state| state.end)?;
+        let say = state.say.as_deref()?;
+        Some(fill_with(say, |fact| self.facts.get(fact)))
     }
 
     /// The values that facts leave for an argument now; `None`: facts do not bound it.
@@ -297,41 +429,87 @@ impl Task {
 
     /// What follows from the outcome of the pending call: facts learned, the state moved.
     pub fn consequences(&self, result: &StepResult) -> Vec<Event> {
+        match result {
+            StepResult::Ok(value) => self.after_success(Some(value)),
+            StepResult::Error { .. } => {
+                let tool = self
+                    .pending
+                    .as_ref()
+                    .map(|pending| pending.call.tool.as_str());
+                let to = self
+                    .current()
+                    .and_then(|state| state.follow(On::Failure, tool, &self.facts));
+                self.moved(to).into_iter().collect()
+            }
+        }
+    }
+
+    /// What follows from the pending call's having succeeded; without a `result` nothing is
+    /// learned from one.
+    pub fn after_success(&self, result: Option<&Value>) -> Vec<Event> {
         let (Some(pending), Some(state)) = (&self.pending, self.current()) else {
             return Vec::new();
         };
         let call = &pending.call;
-        let mut events = Vec::new();
-        let on = match result {
-            StepResult::Ok(value) => {
-                let mut set = Map::new();
-                if state.keep_results {
-                    let (name, fact) = self.facts.learn(call, value);
-                    set.insert(name, fact);
-                }
-                for rule in &state.remember {
-                    let applies = rule.tool.as_ref().is_none_or(|tool| *tool == call.tool);
-                    if let (true, Some(part)) = (applies, value.pointer(&rule.pointer)) {
-                        set.insert(fill(&rule.fact, &call.arguments), part.clone());
-                    }
-                }
-                if !set.is_empty() {
-                    events.push(Event::FactsChanged {
-                        set,
-                        removed: Vec::new(),
-                    });
-                }
-                On::Success
+        let mut set = Map::new();
+        if let (true, Some(value)) = (state.keep_results, result) {
+            let (name, fact) = self.facts.learn(call, value);
+            set.insert(name, fact);
+        }
+        for rule in &state.remember {
+            if rule.tool.as_ref().is_some_and(|tool| *tool != call.tool) {
+                continue;
             }
-            StepResult::Error { .. } => On::Failure,
-        };
-        events.extend(self.moved(state.follow(on, Some(&call.tool))));
+            let source = match &rule.argument {
+                Some(argument) => call.arguments.get(argument),
+                None => result,
+            };
+            if let Some(part) = source.and_then(|value| value.pointer(&rule.pointer)) {
+                let name = fill(&rule.fact, &call.arguments);
+                set.insert(name, bounded(part.clone(), VALUE_LIMIT));
+            }
+        }
+        for rule in state.strike.iter().filter(|rule| rule.tool == call.tool) {
+            let done = call.arguments.get(&rule.argument);
+            let list = set.get(&rule.fact).or_else(|| self.facts.get(&rule.fact));
+            if let (Some(done), Some(Value::Array(items))) = (done, list) {
+                let left: Vec<Value> = items
+                    .iter()
+                    .filter(|item| item.pointer(&rule.pointer) != Some(done))
+                    .cloned()
+                    .collect();
+                set.insert(rule.fact.clone(), Value::Array(left));
+            }
+        }
+        let mut facts = self.facts.clone();
+        for (name, value) in &set {
+            facts.set(name, value.clone());
+        }
+        let mut events = Vec::new();
+        if !set.is_empty() {
+            events.push(Event::FactsChanged {
+                set,
+                removed: Vec::new(),
+            });
+        }
+        events.extend(self.moved(state.follow(On::Success, Some(&call.tool), &facts)));
         events
     }
 
     /// What follows from the model's answer.
     pub fn after_answer(&self) -> Option<Event> {
-        self.moved(self.current()?.follow(On::Answer, None))
+        self.moved(self.current()?.follow(On::Answer, None, &self.facts))
+    }
+
+    /// Where the task goes on that is not proved to be done.
+    pub fn after_unproven(&self) -> Option<Event> {
+        let origin = self.verifying.as_deref()?;
+        let state = self.definition.states.get(origin)?;
+        self.moved(Some(
+            state
+                .follow(On::Unproven, None, &self.facts)
+                .unwrap_or(origin),
+        ))
     }
 
     fn moved(&self, to: Option<&str>) -> Option<Event> {
@@ -352,13 +530,14 @@ impl Task {
     /// What to do when it is taken up again.
     pub fn recovery(&self) -> Recovery {
         match &self.status {
-            Status::Answered => return Recovery::Finished,
+            Status::Answered | Status::Failed => return Recovery::Finished,
             Status::Stopped(reason) if reason.is_final() => return Recovery::Finished,
             Status::Running | Status::Asked(_) | Status::Stopped(_) | Status::Interrupted => {}
         }
         match (&self.pending, &self.status) {
             (Some(pending), _) if pending.repeatable() => Recovery::Repeat(pending.clone()),
             (Some(pending), _) => Recovery::Decide(pending.clone()),
+            (None, _) if self.verifying.is_some() => Recovery::Verify,
             (None, Status::Asked(question)) => Recovery::Reply(question.clone()),
             (None, _) => Recovery::Continue,
         }
@@ -403,16 +582,4 @@ impl Task {
         }
         text
     }
-}
-
-/// `template` with every `{argument}` replaced by the call's argument of that name.
-fn fill(template: &str, arguments: &Map<String, Value>) -> String {
-    let mut text = template.to_owned();
-    for (name, value) in arguments {
-        let hole = format!("{{{name}}}");
-        if text.contains(&hole) {
-            text = text.replace(&hole, &value_text(value, 80));
-        }
-    }
-    text
 }

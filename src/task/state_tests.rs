@@ -150,6 +150,7 @@ fn what_resuming_does() {
             Recovery::Reply(question) => format!("reply {question}"),
             Recovery::Repeat(pending) => format!("repeat {}", pending.call.tool),
             Recovery::Decide(pending) => format!("decide {}", pending.call.tool),
+            Recovery::Verify => "verify".into(),
         };
         assert_eq!(found, expected, "{name}");
     }
@@ -266,4 +267,157 @@ fn a_long_result_is_cut_and_the_summary_stays_short() {
         panic!("no result");
     };
     assert_eq!(kept["cut"], true);
+}
+
+#[test]
+fn lists_are_worked_off_and_guards_hold() {
+    let definition: Definition = toml::from_str(
+        r#"
+        name = "night"
+        start = "lights"
+        facts = { lights = ["a", "b"], "state of a" = "on" }
+        [state.lights]
+        tools = ["turn_off", "leave"]
+        bind = [{ tool = "turn_off", argument = "device", fact = "lights" }]
+        strike = [{ tool = "turn_off", argument = "device", fact = "lights" }]
+        guard = [{ tool = "leave", fact = "lights", empty = true, otherwise = "lights are on" },
+                 { tool = "turn_off", fact = "state of {device}", is = "on" }]
+        remember = [{ tool = "turn_off", argument = "device", fact = "last" }]
+        go = [{ on = "success", tool = "leave", to = "done" }]
+        [state.done]
+        end = true
+        say = "{last} was the last"
+        "#,
+    )
+    .unwrap();
+    definition.check().unwrap();
+    let mut active = begin(definition);
+    let task = active.task();
+    assert!(!task.allows("leave") && task.allows("turn_off"));
+    let leave = Call::new("leave", [("x", 1)]);
+    assert_eq!(task.guarded(&leave).as_deref(), Some("lights are on"));
+    assert!(task.guards_leave("turn_off", "device", &json!("a")));
+    assert!(!task.guards_leave("turn_off", "device", &json!("b")));
+    assert_eq!(task.guarded_arguments("turn_off"), ["device"]);
+    for device in ["a", "b"] {
+        intend(
+            &mut active,
+            "turn_off",
+            &json!({ "device": device }),
+            Effect::Change,
+            true,
+        );
+        succeed(&mut active, json!({"on": false}));
+    }
+    let task = active.task();
+    assert_eq!(task.bound("turn_off", "device"), Some(vec![]));
+    assert!(task.allows("leave"));
+    intend(&mut active, "leave", &json!({}), Effect::Change, true);
+    succeed(&mut active, json!(null));
+    assert_eq!(active.task().farewell().as_deref(), Some("b was the last"));
+    assert_eq!(active.task().recovery(), Recovery::Finished);
+}
+
+#[test]
+fn an_end_is_proved_or_left_again() {
+    let text = |go: &str| {
+        format!(
+            r#"
+            name = "n"
+            start = "a"
+            [state.a]
+            tools = ["work"]
+            remember = [{{ pointer = "/done", fact = "done" }}]
+            go = [{{ on = "success", to = "z" }} {go}]
+            [state.b]
+            tools = ["work"]
+            remember = [{{ pointer = "/done", fact = "done" }}]
+            go = [{{ on = "success", to = "z" }}]
+            [state.z]
+            end = true
+            [[proof]]
+            fact = "done"
+            is = true
+            "#
+        )
+    };
+    for (go, back) in [("", "a"), (", { on = 'unproven', to = 'b' }", "b")] {
+        let definition: Definition = toml::from_str(&text(go)).unwrap();
+        let mut active = begin(definition);
+        for done in [false, true] {
+            intend(&mut active, "work", &json!({}), Effect::Change, true);
+            succeed(&mut active, json!({ "done": done }));
+            assert_eq!(active.task().state, "z");
+            assert_eq!(active.task().recovery(), Recovery::Verify);
+            let failed = (!done).then(|| "not done".to_owned());
+            active.verified(now(), failed).unwrap();
+            if !done {
+                assert_eq!(active.task().state, back);
+                assert_eq!(active.task().recovery(), Recovery::Continue);
+                assert_eq!(active.task().failures, 1);
+            }
+        }
+        assert_eq!(active.task().status, Status::Answered);
+    }
+}
+
+#[test]
+fn an_effect_that_is_found_to_have_happened_counts_as_a_success() {
+    let definition: Definition = toml::from_str(
+        r#"
+        name = "n"
+        start = "a"
+        [state.a]
+        tools = ["book"]
+        remember = [{ pointer = "/number", fact = "booking" }]
+        go = [{ on = "success", to = "z" }]
+        [state.z]
+        end = true
+        "#,
+    )
+    .unwrap();
+    for (how, result, state, booking) in [
+        (
+            Settlement::Happened,
+            Some(json!({"number": 7})),
+            "z",
+            Some(json!(7)),
+        ),
+        (Settlement::Happened, None, "z", None),
+        (Settlement::DidNotHappen, None, "a", None),
+    ] {
+        let mut active = begin(definition.clone());
+        intend(&mut active, "book", &json!({}), Effect::Risk, false);
+        assert!(matches!(active.task().recovery(), Recovery::Decide(_)));
+        active.settled(now(), how, result).unwrap();
+        let task = active.task();
+        assert_eq!(task.state, state, "{how:?}");
+        assert_eq!(task.facts.get("booking"), booking.as_ref());
+        assert_eq!(task.effects, u32::from(how == Settlement::Happened));
+        assert_eq!(task.pending, None);
+    }
+}
+
+#[test]
+fn what_the_person_says_meanwhile_is_kept_and_a_follow_up_begins_anew() {
+    let mut active = begin(Definition::builtin());
+    for number in 0..6 {
+        let text = format!("line {number}");
+        active.record(now(), Event::Steered { text }).unwrap();
+    }
+    assert_eq!(
+        active.task().notes,
+        ["line 2", "line 3", "line 4", "line 5"]
+    );
+    active.answered(now(), "Yes.").unwrap();
+    assert_eq!(active.task().recovery(), Recovery::Finished);
+    let goal = "and then?".to_owned();
+    active.record(now(), Event::FollowedUp { goal }).unwrap();
+    let task = active.task();
+    assert_eq!(
+        (task.goal.as_str(), task.state.as_str()),
+        ("and then?", "act")
+    );
+    assert_eq!(task.recovery(), Recovery::Continue);
+    assert!(task.notes.is_empty());
 }

@@ -4,6 +4,7 @@ pub mod assistant;
 pub mod command;
 pub mod home;
 pub mod registry;
+pub mod simulated;
 pub mod text;
 
 pub use registry::{RegisterError, Registry, Unavailable};
@@ -82,6 +83,32 @@ pub trait Tool: Send {
     /// # Errors
     /// Where the tool itself fails.
     fn run(&mut self, call: &CheckedCall) -> Result<Outcome, ToolError>;
+
+    /// Looks whether a call that was interrupted took effect; changes nothing. `None`: the tool
+    /// cannot tell.
+    ///
+    /// # Errors
+    /// Where the world cannot be read.
+    fn took_effect(&mut self, call: &Call) -> Result<Option<Took>, ToolError> {
+        let _ = call;
+        Ok(None)
+    }
+
+    /// What the person is told where this outcome ends the run without another turn; `None`: it
+    /// does not.
+    fn answer_of(&self, outcome: &Outcome) -> Option<String> {
+        let _ = outcome;
+        None
+    }
+}
+
+/// What came of a call that was interrupted, as its tool sees it in the world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Took {
+    /// Whether it took effect.
+    pub happened: bool,
+    /// What it would have given, where the tool can say so.
+    pub result: Option<Value>,
 }
 
 /// An argument that the schema declares as text and requires; the gate has checked both.

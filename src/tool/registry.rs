@@ -1,9 +1,9 @@
 //! The tools of a run: registered once, offered turn by turn, run only with a checked call.
 
-use super::{Outcome, Tool, ToolError};
+use super::{Outcome, Took, Tool, ToolError};
 use crate::call::arguments::{ArgumentSchema, SpecError};
 use crate::call::relevance::Grams;
-use crate::call::{CheckedCall, Domains, Moves, Policy, ToolSpec};
+use crate::call::{Call, CheckedCall, Domains, Moves, Policy, ToolSpec};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -137,6 +137,27 @@ impl Registry {
             .run(call)
     }
 
+    /// Asks a call's tool whether it took effect; `None`: it cannot tell.
+    ///
+    /// # Errors
+    /// The tool's own, or that there is no such tool in this registry.
+    pub fn took_effect(&mut self, call: &Call) -> Result<Option<Took>, ToolError> {
+        let name = &call.tool;
+        self.tools
+            .iter_mut()
+            .find(|(spec, _)| spec.name == *name)
+            .ok_or_else(|| ToolError::new(format!("there is no tool `{name}`")))?
+            .1
+            .took_effect(call)
+    }
+
+    /// What the person is told where this outcome of a call ends the run without another turn.
+    pub fn answer_of(&self, call: &CheckedCall, outcome: &Outcome) -> Option<String> {
+        let mut tools = self.tools.iter();
+        let (_, tool) = tools.find(|(spec, _)| spec.name == call.call().tool)?;
+        tool.answer_of(outcome)
+    }
+
     /// The names of the `most` tools most relevant to the request, in registry order: by their
     /// names, descriptions and live values.
     ///
@@ -178,7 +199,7 @@ fn domains(tool: &dyn Tool) -> Result<Domains, Unavailable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Call, Effect, Permission, Verdict};
+    use crate::call::{Effect, Permission, Verdict};
     use serde_json::json;
 
     struct Echo {

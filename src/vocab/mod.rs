@@ -40,6 +40,19 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
+    /// A token for every byte, and one that ends a text: for what needs no model's own.
+    pub fn of_bytes() -> Self {
+        let bytes = (0..=u8::MAX).map(|byte| Token {
+            bytes: vec![byte],
+            kind: TokenKind::Byte,
+        });
+        let end = Token {
+            bytes: b"<end>".to_vec(),
+            kind: TokenKind::Control,
+        };
+        Self::new(bytes.chain([end]).collect(), vec![256])
+    }
+
     /// Builds a vocabulary from its tokens in order and the tokens that end a generation.
     pub fn new(tokens: Vec<Token>, end_of_generation: Vec<TokenId>) -> Self {
         use siphasher::sip128::{Hasher128, SipHasher13};

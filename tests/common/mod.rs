@@ -1,8 +1,9 @@
-//! What the tests that need a model share.
+//! What tests share: models that may be there, and tasks to work on without one.
 #![allow(dead_code, reason = "each test binary uses another part of this")]
 #![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
 pub mod place;
+pub mod tasks;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -122,7 +122,7 @@ pub static SETTINGS: &[Setting] = &[
         "model",
         Kind::Text,
         "smollm2-135m",
-        "A model's name in the manifest, or the path of a GGUF file",
+        "A model's name in the manifest, or the path of a GGUF file; `random`: random logits, for trying out tools and tasks",
     ),
     optional(
         Model,
@@ -231,6 +231,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     optional(
         World,
+        "task",
+        Kind::Path,
+        "act until answered",
+        "The definition of the task: its states, what is legal in each and what proves it done",
+    ),
+    optional(
+        World,
         "house",
         Kind::Path,
         "no home tools",
@@ -241,13 +248,13 @@ pub static SETTINGS: &[Setting] = &[
         "tools",
         Kind::Paths,
         "none",
-        "Files that declare command tools",
+        "Files that declare command tools, or a simulated world and its tools",
     ),
     optional(
         World,
         "assistant",
         Kind::Switch,
-        "yes where there is no house, or a weather file, outbox or workspace",
+        "yes where there is no house or task, or a weather file, outbox or workspace",
         "Offer the assistant's tools: sums, weather, mail, file sizes",
     ),
     optional(
@@ -270,6 +277,13 @@ pub static SETTINGS: &[Setting] = &[
         Kind::Path,
         "no file tools",
         "The folder that file tools may look into",
+    ),
+    optional(
+        World,
+        "after_turn",
+        Kind::Path,
+        "no program",
+        "A program that is run after each turn, with the task as JSON on its standard input; a code other than 0 stops the run",
     ),
     setting(
         World,

@@ -24,6 +24,10 @@ pub struct Declaration {
     pub program: Program,
     /// Where live values come from, by argument.
     pub domains: BTreeMap<String, Live>,
+    /// Looks whether an interrupted call took effect.
+    pub check: Option<Program>,
+    /// Whether a success ends the run, its result being the answer.
+    pub ends: bool,
 }
 
 /// Where the live values of an argument come from.
@@ -113,6 +117,9 @@ struct RawTool {
     parameters_json: Option<Spanned<String>>,
     #[serde(default)]
     domains: BTreeMap<Spanned<String>, RawLive>,
+    check: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    ends: bool,
 }
 
 #[derive(Deserialize)]
@@ -232,6 +239,10 @@ impl Reader<'_> {
             })
         };
         let main = program(raw.program.get_ref(), raw.program.span())?;
+        let check = match &raw.check {
+            Some(words) => Some(program(words.get_ref(), words.span())?),
+            None => None,
+        };
         let mut domains = BTreeMap::new();
         for (argument, live) in raw.domains {
             let span = argument.span();
@@ -261,6 +272,8 @@ impl Reader<'_> {
         Ok(Declaration {
             spec,
             program: main,
+            check,
+            ends: raw.ends,
             domains,
         })
     }

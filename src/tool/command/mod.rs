@@ -11,8 +11,8 @@ pub use file::{CommandError, Declaration, Live, load};
 pub use process::{ProcessError, Program};
 
 use super::text::sanitised;
-use crate::call::{CheckedCall, Domains, Effect, ToolSpec};
-use crate::tool::{Outcome, Tool, ToolError};
+use crate::call::{Call, CheckedCall, Domains, Effect, ToolSpec};
+use crate::tool::{Outcome, Took, Tool, ToolError};
 use serde_json::{Value, json};
 
 /// A declared tool.
@@ -81,6 +81,44 @@ impl Tool for CommandTool {
             result: result_of(&output),
             changes,
         })
+    }
+
+    /// By the declared check: it is given the arguments as the tool is; exit code 0 says that the
+    /// effect took place (what it prints is the tool's result), 1 that it did not, and any other
+    /// end that nobody knows.
+    fn took_effect(&mut self, call: &Call) -> Result<Option<Took>, ToolError> {
+        let Some(program) = &self.declaration.check else {
+            return Ok(None);
+        };
+        let arguments = Value::Object(call.arguments.clone()).to_string();
+        match program.run(arguments.as_bytes()) {
+            Ok(output) => Ok(Some(Took {
+                happened: true,
+                result: Some(result_of(&output)).filter(|_| !output.trim_ascii().is_empty()),
+            })),
+            Err(ProcessError::Failed { status, .. }) if status.code() == Some(1) => {
+                Ok(Some(Took {
+                    happened: false,
+                    result: None,
+                }))
+            }
+            Err(error) => Err(ToolError::new(format!(
+                "{}: the check: {error}",
+                self.declaration.spec.name
+            ))),
+        }
+    }
+
+    fn answer_of(&self, outcome: &Outcome) -> Option<String> {
+        self.declaration.ends.then(|| answer_in(&outcome.result))
+    }
+}
+
+/// What a person is told of a result: its member `text` where it has one.
+fn answer_in(result: &Value) -> String {
+    match result.get("text").unwrap_or(result) {
+        Value::String(text) => text.clone(),
+        _ => crate::call::json::spaced(result),
     }
 }
 

@@ -306,3 +306,51 @@ fn the_samples_load_and_run() {
     let result = registry.run(&checked).unwrap().result;
     assert_eq!(result, json!({"words": 3, "characters": 11}));
 }
+
+#[test]
+fn a_declared_check_tells_what_came_of_a_call() {
+    let tools = Tools::new();
+    let call = Call::new("t", [("n", 1)]);
+    for (check, expected) in [
+        (
+            r#"echo '{"number": 7}'"#,
+            Some((true, Some(json!({"number": 7})))),
+        ),
+        ("true", Some((true, None))),
+        ("exit 1", Some((false, None))),
+        ("exit 2", None),
+        ("kill -9 $$", None),
+    ] {
+        let program = toml::Value::from(vec!["sh", "-c", check]);
+        let mut registry = tools.shell("true", &format!("check = {program}"));
+        let took = registry.took_effect(&call).ok().flatten();
+        let took = took.map(|took| (took.happened, took.result));
+        assert_eq!(took, expected, "{check}");
+    }
+    let mut registry = tools.shell("true", "");
+    assert_eq!(registry.took_effect(&call), Ok(None));
+}
+
+#[test]
+fn a_result_can_be_the_answer() {
+    let tools = Tools::new();
+    for (script, more, expected) in [
+        ("echo done", "ends = true", Some("done")),
+        ("echo '{\"n\": 1}'", "ends = true", Some("{\"n\": 1}")),
+        ("echo done", "", None),
+    ] {
+        let mut registry = tools.shell(script, more);
+        let moves = registry.moves(&Policy::default()).unwrap();
+        let call = Call {
+            tool: "t".into(),
+            arguments: serde_json::Map::new(),
+        };
+        let Verdict::Ask(waiting) = moves.check(call).unwrap() else {
+            panic!("a program is asked about");
+        };
+        let checked = waiting.approve(Approval::Person);
+        let outcome = registry.run(&checked).unwrap();
+        let answer = registry.answer_of(&checked, &outcome);
+        assert_eq!(answer.as_deref(), expected, "{script}");
+    }
+}

@@ -1,0 +1,597 @@
+//! What is wrong with a definition, each fault with its place in it.
+//!
+//! Checked without knowing the tools: names that lead nowhere, states that no way leads to or
+//! out of, facts that are used before they can exist, pointers that are none. With a catalogue of
+//! tools also: tools and arguments that do not exist. [`load`](super::load) turns places into
+//! lines of a file.
+
+use super::condition::{Condition, Evidence, holes};
+use super::definition::{Definition, On, State};
+use super::flow::{self, Edge, Known};
+use crate::call::arguments::ArgumentSchema;
+use crate::call::relevance::Grams;
+use crate::call::{Effect, ToolSpec};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most states: each is a place that a person has to understand.
+pub const STATE_LIMIT: usize = 500;
+
+/// A step on the way to a place in a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A key of a table.
+    Key(String),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub place: Vec<Part>,
+    /// What, in one line.
+    pub message: String,
+    /// Whether the definition works all the same.
+    pub warning: bool,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Definition {
+    /// Everything that is wrong with it. `tools` are all that it may call; `None`: not known, not
+    /// checked.
+    pub fn faults(&self, tools: Option<&[Arc<ToolSpec>]>) -> Vec<Fault> {
+        let mut checker = Checker {
+            definition: self,
+            tools,
+            faults: Vec::new(),
+        };
+        checker.all();
+        checker.faults
+    }
+
+    /// Checks it without knowing the tools.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn check(&self) -> Result<(), Fault> {
+        let faults = self.faults(None);
+        match faults.into_iter().find(|fault| !fault.warning) {
+            None => Ok(()),
+            Some(fault) => Err(fault),
+        }
+    }
+}
+
+struct Checker<'d> {
+    definition: &'d Definition,
+    tools: Option<&'d [Arc<ToolSpec>]>,
+    faults: Vec<Fault>,
+}
+
+/// A place: keys and indices one after another.
+macro_rules! place {
+    ($($part:expr),*) => { vec![$(Part::from($part)),*] };
+}
+
+impl From<&str> for Part {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Part {
+    fn from(at: usize) -> Self {
+        Self::Item(at)
+    }
+}
+
+impl<'d> Checker<'d> {
+    fn fault(&mut self, place: Vec<Part>, message: impl Into<String>) {
+        self.faults.push(Fault {
+            place,
+            message: message.into(),
+            warning: false,
+        });
+    }
+
+    fn warn(&mut self, place: Vec<Part>, message: impl Into<String>) {
+        self.faults.push(Fault {
+            place,
+            message: message.into(),
+            warning: true,
+        });
+    }
+
+    fn all(&mut self) {
+        let definition = self.definition;
+        if definition.states.len() > STATE_LIMIT {
+            let count = definition.states.len();
+            self.fault(
+                place!["state"],
+                format!("{count} states, at most {STATE_LIMIT}"),
+            );
+            return;
+        }
+        self.limits();
+        for (name, value) in &definition.facts {
+            if has_date(value) {
+                self.fault(
+                    place!["facts", name.as_str()],
+                    "facts have no dates: write them as text",
+                );
+            }
+        }
+        if !definition.states.contains_key(&definition.start) {
+            let message = self.no_state(&definition.start);
+            self.fault(place!["start"], format!("`start` names {message}"));
+        }
+        for (name, state) in &definition.states {
+            self.state(name, state);
+        }
+        let edges = flow::edges(definition);
+        self.ways(&edges);
+        let known = flow::known(definition, &edges);
+        for (name, state) in &definition.states {
+            if known.may.contains_key(name.as_str()) {
+                self.facts(name, state, &known, &edges);
+            }
+        }
+        self.proofs(&known);
+    }
+
+    fn limits(&mut self) {
+        let limits = &self.definition.limits;
+        for (name, zero) in [
+            ("turns", limits.turns == Some(0)),
+            ("tokens", limits.tokens == Some(0)),
+            ("seconds", limits.seconds == Some(0)),
+            ("failures", limits.failures == Some(0)),
+        ] {
+            if zero {
+                self.fault(
+                    place!["limits", name],
+                    format!("a limit of 0 {name} leaves no room for anything"),
+                );
+            }
+        }
+    }
+
+    fn no_state(&self, name: &str) -> String {
+        let near = nearest(name, self.definition.states.keys().map(String::as_str));
+        match near {
+            Some(near) => format!("the state {name:?}, which does not exist (is it {near:?}?)"),
+            None => format!("the state {name:?}, which does not exist"),
+        }
+    }
+
+    /// What can be said of a state alone.
+    fn state(&mut self, name: &'d str, state: &'d State) {
+        let here = |key: &str| place!["state", name, key];
+        if state.end {
+            let idle = [
+                ("go", state.go.is_empty()),
+                ("remember", state.remember.is_empty()),
+                ("strike", state.strike.is_empty()),
+                ("bind", state.bind.is_empty()),
+                ("guard", state.guard.is_empty()),
+            ];
+            for (key, _) in idle.into_iter().filter(|(_, empty)| !empty) {
+                self.fault(
+                    here(key),
+                    format!("{name:?} is an end: `{key}` has no effect"),
+                );
+            }
+        } else {
+            for (key, set) in [("failed", state.failed), ("say", state.say.is_some())] {
+                if set {
+                    self.fault(
+                        here(key),
+                        format!("{name:?} is no end: `{key}` has no effect"),
+                    );
+                }
+            }
+            let nothing = state.tools.as_ref().is_some_and(Vec::is_empty);
+            if nothing && !state.ask && !state.may_answer() {
+                self.fault(
+                    place!["state", name],
+                    format!("nothing can be done in {name:?}: no tool, no question, no answer"),
+                );
+            }
+            if state.answer == Some(true) && state.go.iter().all(|go| go.on != On::Answer) {
+                self.fault(
+                    here("answer"),
+                    "an answer leads nowhere: no `go` is on \"answer\"",
+                );
+            }
+        }
+        for (at, tool) in state.tools.iter().flatten().enumerate() {
+            self.tool(place!["state", name, "tools", at], tool);
+        }
+        for (at, rule) in state.remember.iter().enumerate() {
+            let place = place!["state", name, "remember", at];
+            if let Some(tool) = &rule.tool {
+                self.legal(&place, state, tool);
+            }
+            let named: Vec<&str> = match (&rule.tool, &state.tools) {
+                (Some(tool), _) => vec![tool],
+                (None, Some(tools)) => tools.iter().map(String::as_str).collect(),
+                (None, None) => Vec::new(),
+            };
+            for argument in rule
+                .argument
+                .as_deref()
+                .into_iter()
+                .chain(holes(&rule.fact))
+            {
+                let some = named.iter().any(|tool| self.has_argument(tool, argument));
+                if !some && !named.is_empty() {
+                    self.no_argument(&place, named[0], argument);
+                }
+            }
+            self.pointer(&place, &rule.pointer);
+            self.fact_name(&place, &rule.fact);
+        }
+        for (at, rule) in state.strike.iter().enumerate() {
+            let place = place!["state", name, "strike", at];
+            self.argument(&place, state, &rule.tool, &rule.argument);
+            self.pointer(&place, &rule.pointer);
+        }
+        for (at, bind) in state.bind.iter().enumerate() {
+            let place = place!["state", name, "bind", at];
+            self.argument(&place, state, &bind.tool, &bind.argument);
+            self.pointer(&place, &bind.pointer);
+            let twice = state.bind.iter().take(at);
+            if twice
+                .clone()
+                .any(|b| b.tool == bind.tool && b.argument == bind.argument)
+            {
+                self.fault(
+                    place,
+                    format!("{} of {} is bound twice", bind.argument, bind.tool),
+                );
+            }
+        }
+        for (at, guard) in state.guard.iter().enumerate() {
+            let place = place!["state", name, "guard", at];
+            self.legal(&place, state, &guard.tool);
+            for argument in guard.arguments() {
+                if !self.has_argument(&guard.tool, argument) {
+                    self.no_argument(&place, &guard.tool, argument);
+                }
+            }
+            self.pointer(&place, &guard.condition.pointer);
+        }
+        for (at, go) in state.go.iter().enumerate() {
+            let place = place!["state", name, "go", at];
+            if let Some(tool) = &go.tool {
+                self.legal(&place, state, tool);
+                if matches!(go.on, On::Answer | On::Unproven) {
+                    self.fault(
+                        place.clone(),
+                        format!("`tool` means nothing on {:?}", go.on.as_str()),
+                    );
+                }
+            }
+            if !self.definition.states.contains_key(&go.to) {
+                let message = self.no_state(&go.to);
+                self.fault(
+                    place!["state", name, "go", at, "to"],
+                    format!("`to` names {message}"),
+                );
+            }
+            if go.on == On::Unproven && self.definition.proofs.is_empty() {
+                self.fault(
+                    place.clone(),
+                    "nothing is to be proved: there is no `[[proof]]`",
+                );
+            }
+            if go.on == On::Answer && state.answer == Some(false) {
+                self.fault(
+                    place.clone(),
+                    "never followed: answers are not allowed here",
+                );
+            }
+            for when in &go.when {
+                self.pointer(&place, &when.pointer);
+            }
+            let shadowed = state.go.iter().take(at).any(|earlier| {
+                earlier.on == go.on
+                    && earlier.when.is_empty()
+                    && (earlier.tool.is_none() || earlier.tool == go.tool)
+            });
+            if shadowed {
+                self.warn(place, "never followed: an earlier one always fits");
+            }
+        }
+    }
+
+    fn pointer(&mut self, place: &[Part], pointer: &str) {
+        let escapes = pointer.split('~').skip(1);
+        let whole = escapes
+            .clone()
+            .all(|rest| rest.starts_with('0') || rest.starts_with('1'));
+        if (!pointer.is_empty() && !pointer.starts_with('/')) || !whole {
+            self.fault(
+                place.to_vec(),
+                format!("{pointer:?} is no JSON Pointer (empty, or beginning with '/')"),
+            );
+        }
+    }
+
+    fn fact_name(&mut self, place: &[Part], fact: &str) {
+        if fact.is_empty() || fact.len() > 96 || fact.contains(char::is_control) {
+            self.fault(
+                place.to_vec(),
+                format!("{fact:?} is no name of a fact: one line of 1 to 96 bytes"),
+            );
+        }
+    }
+
+    /// A tool that is legal in a state.
+    fn legal(&mut self, place: &[Part], state: &State, tool: &str) {
+        if !state.allows(tool) {
+            self.fault(
+                place.to_vec(),
+                format!("the tool {tool:?} is not legal in this state"),
+            );
+        } else if state.tools.is_none() {
+            self.tool(place.to_vec(), tool);
+        }
+    }
+
+    fn spec(&self, tool: &str) -> Option<&'d Arc<ToolSpec>> {
+        self.tools?.iter().find(|spec| spec.name == tool)
+    }
+
+    /// A tool that exists.
+    fn tool(&mut self, place: Vec<Part>, tool: &str) {
+        let Some(tools) = self.tools else {
+            return;
+        };
+        if self.spec(tool).is_none() {
+            let near = nearest(tool, tools.iter().map(|spec| spec.name.as_str()));
+            self.fault(
+                place,
+                match near {
+                    Some(near) => format!("there is no tool {tool:?} (is it {near:?}?)"),
+                    None => format!("there is no tool {tool:?}"),
+                },
+            );
+        }
+    }
+
+    /// Whether a tool has an argument; of a tool that is not known: yes.
+    fn has_argument(&self, tool: &str, argument: &str) -> bool {
+        self.spec(tool).is_none_or(|spec| {
+            spec.requires(argument)
+                || spec
+                    .parameters
+                    .get("properties")
+                    .and_then(|properties| properties.get(argument))
+                    .is_some()
+        })
+    }
+
+    fn no_argument(&mut self, place: &[Part], tool: &str, argument: &str) {
+        let names = self
+            .spec(tool)
+            .and_then(|spec| spec.parameters.get("properties"))
+            .and_then(Value::as_object)
+            .map(|properties| {
+                let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+                names.join(", ")
+            })
+            .unwrap_or_default();
+        self.fault(
+            place.to_vec(),
+            format!("{tool} has no argument {argument:?} (it has: {names})"),
+        );
+    }
+
+    fn argument(&mut self, place: &[Part], state: &State, tool: &str, argument: &str) {
+        self.legal(place, state, tool);
+        if !self.has_argument(tool, argument) {
+            self.no_argument(place, tool, argument);
+        }
+    }
+
+    /// States that cannot be reached, and those that lead nowhere.
+    fn ways(&mut self, edges: &[Edge<'d>]) {
+        let definition = self.definition;
+        if !definition.states.contains_key(&definition.start) {
+            return;
+        }
+        let (reached, ending) = flow::reach(definition, edges);
+        for (name, state) in &definition.states {
+            let place = place!["state", name.as_str()];
+            let leaves = edges
+                .iter()
+                .any(|edge| edge.from == name && edge.to != name);
+            if !reached.contains(name.as_str()) {
+                let start = &definition.start;
+                self.fault(place, format!("no way leads from {start:?} to {name:?}"));
+            } else if !state.end && !leaves {
+                self.fault(
+                    place,
+                    format!("dead end: {name:?} is no end, and nothing leads out of it"),
+                );
+            } else if !ending.contains(name.as_str()) {
+                self.fault(
+                    place,
+                    format!("dead end: no way leads from {name:?} to an end"),
+                );
+            }
+        }
+        if definition
+            .states
+            .values()
+            .all(|state| !state.end || state.failed)
+        {
+            self.fault(
+                place!["state"],
+                "no state is an end at which the task is done",
+            );
+        }
+    }
+
+    /// Facts that are used in a state.
+    fn facts(&mut self, name: &'d str, state: &'d State, known: &Known<'d>, edges: &[Edge<'d>]) {
+        let nothing = BTreeSet::new();
+        let may = known.may.get(name).unwrap_or(&nothing);
+        let must = known.must.get(name).unwrap_or(&nothing);
+        for (at, bind) in state.bind.iter().enumerate() {
+            let place = place!["state", name, "bind", at];
+            if self.can_be(&place, may, &bind.fact) && !must.contains(bind.fact.as_str()) {
+                let fact = &bind.fact;
+                let tool = &bind.tool;
+                self.warn(
+                    place,
+                    format!(
+                        "the fact {fact:?} may not be there yet: {tool} can then not be called"
+                    ),
+                );
+            }
+        }
+        for (at, rule) in state.strike.iter().enumerate() {
+            self.can_be(&place!["state", name, "strike", at], may, &rule.fact);
+        }
+        for (at, guard) in state.guard.iter().enumerate() {
+            if !guard.condition.test.wants_nothing() {
+                let place = place!["state", name, "guard", at];
+                self.can_be(&place, may, &guard.condition.fact);
+            }
+        }
+        for (at, go) in state.go.iter().enumerate() {
+            let on_the_way: BTreeSet<&str> = edges
+                .iter()
+                .filter(|edge| edge.from == name && edge.transition == Some(at))
+                .flat_map(|edge| edge.learns.iter().copied())
+                .chain(may.iter().copied())
+                .collect();
+            for (number, when) in go.when.iter().enumerate() {
+                self.condition(
+                    &place!["state", name, "go", at, "when", number],
+                    &on_the_way,
+                    when,
+                );
+            }
+        }
+        for fact in state.say.as_deref().map(holes).unwrap_or_default() {
+            self.can_be(&place!["state", name, "say"], may, fact);
+        }
+    }
+
+    fn condition(&mut self, place: &[Part], may: &BTreeSet<&str>, condition: &Condition) {
+        if !condition.test.wants_nothing() {
+            self.can_be(place, may, &condition.fact);
+        }
+    }
+
+    /// Whether a fact can be there; it is a fault where it cannot.
+    fn can_be(&mut self, place: &[Part], may: &BTreeSet<&str>, fact: &str) -> bool {
+        if may.iter().any(|learned| flow::may_be(learned, fact)) {
+            return true;
+        }
+        let rules = self.definition.states.values().flat_map(|s| &s.remember);
+        let somewhere = rules
+            .map(|rule| rule.fact.as_str())
+            .chain(self.definition.facts.keys().map(String::as_str))
+            .any(|learned| flow::may_be(learned, fact));
+        self.fault(
+            place.to_vec(),
+            if somewhere {
+                format!("the fact {fact:?} is used before it can exist")
+            } else {
+                format!("the fact {fact:?} is used, and nothing remembers it")
+            },
+        );
+        false
+    }
+
+    fn proofs(&mut self, known: &Known<'d>) {
+        let definition = self.definition;
+        let ends = definition
+            .states
+            .iter()
+            .filter(|(_, state)| state.end && !state.failed);
+        let may: BTreeSet<&str> = ends
+            .filter_map(|(name, _)| known.may.get(name.as_str()))
+            .flatten()
+            .copied()
+            .collect();
+        for (at, proof) in definition.proofs.iter().enumerate() {
+            let place = place!["proof", at];
+            match &proof.by {
+                Evidence::Fact(condition) => {
+                    self.pointer(&place, &condition.pointer);
+                    self.condition(&place, &may, condition);
+                }
+                Evidence::Tool {
+                    tool,
+                    arguments,
+                    pointer,
+                    ..
+                } => {
+                    self.pointer(&place, pointer);
+                    self.tool(place.clone(), tool);
+                    let Some(spec) = self.spec(tool) else {
+                        continue;
+                    };
+                    if spec.effect != Effect::Read {
+                        self.fault(
+                            place.clone(),
+                            format!("a proof changes nothing: {tool} does not only read"),
+                        );
+                    }
+                    let checked = ArgumentSchema::new(spec)
+                        .map_err(|error| error.to_string())
+                        .and_then(|schema| {
+                            schema.check(arguments).map_err(|failure| failure.message)
+                        });
+                    if let Err(message) = checked {
+                        self.fault(place, format!("{tool} cannot be called so: {message}"));
+                    }
+                }
+                Evidence::Command { command, .. } => {
+                    let program = command.first().map(String::as_str).unwrap_or_default();
+                    if let (true, Some(folder)) = (program.contains('/'), &definition.folder)
+                        && !folder.join(program).is_file()
+                    {
+                        self.fault(place, format!("there is no program {program}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Dates and times of TOML arrive as a table with this key.
+fn has_date(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| key.starts_with("$__toml") || has_date(value)),
+        Value::Array(items) => items.iter().any(has_date),
+        _ => false,
+    }
+}
+
+/// The name that was perhaps meant.
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let meant = Grams::of(name);
+    let by_likeness: BTreeMap<u64, &str> = names
+        .map(|name| (meant.similarity(&Grams::of(name)), name))
+        .filter(|(likeness, _)| *likeness > 0.35)
+        .map(|(likeness, name)| ((likeness * 1e6) as u64, name))
+        .collect();
+    by_likeness.into_values().next_back()
+}
