@@ -1,5 +1,6 @@
 //! Bounds of a run, and the reasons for which it ends.
 
+use crate::task;
 use std::fmt;
 use std::time::Duration;
 
@@ -91,5 +92,20 @@ impl fmt::Display for StopReason {
             Self::Cancelled => "cancelled",
             Self::DryRun => "dry run: nothing was executed",
         })
+    }
+}
+
+/// How the journal keeps an end that no other event has recorded.
+pub(super) fn recorded(reason: &StopReason) -> Option<task::StopReason> {
+    match reason {
+        // The answer or the question is the record.
+        StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => None,
+        StopReason::Repeated => Some(task::StopReason::Repeated),
+        StopReason::TooManyFailures => Some(task::StopReason::Failures),
+        StopReason::Refused => Some(task::StopReason::NobodyToAsk),
+        StopReason::TurnLimit => Some(task::StopReason::Turns),
+        StopReason::TokenLimit => Some(task::StopReason::Tokens),
+        StopReason::TimeLimit => Some(task::StopReason::Seconds),
+        StopReason::Cancelled | StopReason::DryRun => Some(task::StopReason::Cancelled),
     }
 }

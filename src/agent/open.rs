@@ -1,9 +1,10 @@
-//! What a request names and no call has touched yet.
+//! What is left to do: what a request names and no call has touched, and when a call that is only
+//! made again says that nothing is.
 
-use crate::call::Moves;
 use crate::call::relevance::Grams;
+use crate::call::{Call, Effect, Moves};
 use crate::fewshot::anchors;
-use crate::task::Task;
+use crate::task::{StepResult, Task};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -60,6 +61,21 @@ pub(super) fn open(task: &Task, tools: &Moves) -> Vec<String> {
     let mut open = named(&task.goal, tools);
     open.retain(|text| !touched(text));
     open
+}
+
+/// What the person is told where the model only asks for the call again that it has just made:
+/// then nothing is left to do. The call must have succeeded, with a result that says in words
+/// what came of it, and repeating it must be of no consequence.
+pub(super) fn already_done(task: &Task, legal: &Moves, calls: &[Call]) -> Option<String> {
+    let last = task.last.as_ref()?;
+    let [call] = calls else { return None };
+    let spec = &legal.find(&call.tool)?.spec;
+    let harmless = spec.idempotent || spec.effect == Effect::Read;
+    let Some(StepResult::Ok(result)) = &last.result else {
+        return None;
+    };
+    let text = result.get("text")?.as_str()?.trim();
+    (harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]

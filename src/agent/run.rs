@@ -11,7 +11,7 @@ use super::examples::Examples;
 use super::limits::{Limits, StopReason};
 use super::person::Person;
 use crate::call::{
-    Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
     TurnOptions, Verdict, turn_grammar,
 };
 use crate::model::{
@@ -217,7 +217,7 @@ impl Agent<'_> {
         };
         progress.figures.elapsed = self.clock.elapsed();
         progress.figures.trace = self.trace.path().map(std::path::Path::to_path_buf);
-        if let Some(recorded) = recorded_reason(&reason) {
+        if let Some(recorded) = super::limits::recorded(&reason) {
             task.record(self.clock.now(), task::Event::Stopped { reason: recorded })?;
         }
         self.trace.emit(trace::Event::RunEnded {
@@ -422,7 +422,7 @@ impl Agent<'_> {
             Ok(Reply::Answer(text)) => self.answer(task, text),
             Ok(Reply::Ask(question)) => self.ask(task, question),
             Ok(Reply::Calls(calls)) => {
-                if let Some(text) = already_done(task.task(), legal, &calls) {
+                if let Some(text) = super::open::already_done(task.task(), legal, &calls) {
                     self.trace.emit(trace::Event::Note {
                         name: "repeated".to_owned(),
                         data: serde_json::json!({ "reply": generation.text }),
@@ -775,21 +775,6 @@ impl Agent<'_> {
     }
 }
 
-/// What the person is told where the model only asks for the call again that it has just made:
-/// then nothing is left to do. The call must have succeeded, with a result that says in words
-/// what came of it, and repeating it must be of no consequence.
-fn already_done(task: &task::Task, legal: &Moves, calls: &[Call]) -> Option<String> {
-    let last = task.last.as_ref()?;
-    let [call] = calls else { return None };
-    let spec = &legal.find(&call.tool)?.spec;
-    let harmless = spec.idempotent || spec.effect == Effect::Read;
-    let Some(StepResult::Ok(result)) = &last.result else {
-        return None;
-    };
-    let text = result.get("text")?.as_str()?.trim();
-    (harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
-}
-
 fn traced(section: &Section) -> trace::Section {
     trace::Section {
         name: section.name.to_owned(),
@@ -810,20 +795,5 @@ fn figures_of(figures: &Figures) -> trace::Figures {
         mask_microseconds: micros(figures.mask_time),
         total_microseconds: micros(figures.elapsed),
         ..trace::Figures::default()
-    }
-}
-
-/// How the journal keeps an end that no other event has recorded.
-fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
-    match reason {
-        // The answer or the question is the record.
-        StopReason::Answered | StopReason::AnswerFlagged | StopReason::Asked => None,
-        StopReason::Repeated => Some(task::StopReason::Repeated),
-        StopReason::TooManyFailures => Some(task::StopReason::Failures),
-        StopReason::Refused => Some(task::StopReason::NobodyToAsk),
-        StopReason::TurnLimit => Some(task::StopReason::Turns),
-        StopReason::TokenLimit => Some(task::StopReason::Tokens),
-        StopReason::TimeLimit => Some(task::StopReason::Seconds),
-        StopReason::Cancelled | StopReason::DryRun => Some(task::StopReason::Cancelled),
     }
 }
