@@ -75,7 +75,7 @@ pub(super) fn already_done(task: &Task, legal: &Moves, calls: &[Call]) -> Option
         return None;
     };
     let text = result.get("text")?.as_str()?.trim();
-    (harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
+    (legal.answer && harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use crate::call::{
     TurnOptions, Verdict, turn_grammar,
 };
 use crate::model::{
-    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
+    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Prompt, Sampling,
+    Stop,
 };
-use crate::task::{self, ActiveTask, Recovery, Settlement, StepResult, TaskError};
+use crate::task::{self, ActiveTask, Pending, Recovery, Settlement, StepResult, TaskError};
 use crate::tool::{Registry, ToolError, Unavailable};
 use crate::trace::{self, Trace};
 
@@ -32,8 +33,8 @@ pub struct Settings {
     pub sampling: Sampling,
     /// How turns are written.
     pub turn: TurnOptions,
-    /// Most calls in a turn; never more than there are live values that the request names and no
-    /// call has touched, and at least one.
+    /// Most calls in a turn. The grammar has at least one, and no more than there are live values
+    /// that the request names and no call has touched.
     pub max_calls: usize,
     /// Strength of calibrated choice, 0 to 1; 0 scores the alternatives of closed sets whole
     /// without it, `None` chooses token by token.
@@ -267,60 +268,39 @@ impl Agent<'_> {
                 let text = task.task().answer.clone();
                 Ok(Some((StopReason::Answered, text)))
             }
-            Recovery::Reply(question) => {
-                self.observer.event(&Event::Question {
-                    text: question.clone(),
-                });
-                match self.person.reply(&question) {
-                    Some(text) => {
-                        self.trace
-                            .emit(trace::Event::Replied { text: text.clone() });
-                        task.record(self.clock.now(), task::Event::Replied { text })?;
-                        Ok(None)
-                    }
-                    None => Ok(Some((StopReason::Asked, Some(question)))),
-                }
-            }
-            Recovery::Repeat(pending) => {
-                task.record(
-                    self.clock.now(),
-                    task::Event::Settled {
-                        step: pending.step,
-                        how: Settlement::Repeat,
-                    },
-                )?;
-                let moves = self.moves(task)?.legal;
-                self.attempt(task, progress, &moves, pending.call)
-                    .map(|next| match next {
-                        Next::Turn => None,
-                        Next::End(reason, text) => Some((reason, text)),
-                    })
-            }
-            Recovery::Decide(pending) => {
-                let Some(how) = self.person.settle(&pending) else {
-                    return Err(AgentError::Undecided {
-                        call: pending.call.to_text(),
-                    });
-                };
-                task.record(
-                    self.clock.now(),
-                    task::Event::Settled {
-                        step: pending.step,
-                        how,
-                    },
-                )?;
-                if how == Settlement::Repeat {
-                    let moves = self.moves(task)?.legal;
-                    return self.attempt(task, progress, &moves, pending.call).map(
-                        |next| match next {
-                            Next::Turn => None,
-                            Next::End(reason, text) => Some((reason, text)),
-                        },
-                    );
-                }
-                Ok(None)
-            }
+            Recovery::Reply(question) => Ok(match self.put(task, &question)? {
+                true => None,
+                false => Some((StopReason::Asked, Some(question))),
+            }),
+            Recovery::Repeat(pending) => self.settled(task, progress, pending, Settlement::Repeat),
+            Recovery::Decide(pending) => match self.person.settle(&pending) {
+                Some(how) => self.settled(task, progress, pending, how),
+                None => Err(AgentError::Undecided {
+                    call: pending.call.to_text(),
+                }),
+            },
         }
+    }
+
+    /// It is decided what became of an interrupted call.
+    fn settled(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        pending: Pending,
+        how: Settlement,
+    ) -> Result<Option<(StopReason, Option<String>)>, AgentError> {
+        let step = pending.step;
+        task.record(self.clock.now(), task::Event::Settled { step, how })?;
+        if how != Settlement::Repeat {
+            return Ok(None);
+        }
+        let moves = self.moves(task)?.legal;
+        let next = self.attempt(task, progress, &moves, pending.call)?;
+        Ok(match next {
+            Next::Turn => None,
+            Next::End(reason, text) => Some((reason, text)),
+        })
     }
 
     /// The limit that the next turn would go over.
@@ -362,7 +342,7 @@ impl Agent<'_> {
         }
         let (mut narrowed, report) = legal.narrow(&task.goal);
         narrowed.max_calls = open.len().clamp(1, all.max_calls);
-        if task.steps > 0 && !open.is_empty() {
+        if task.steps > 0 && legal.answer && !open.is_empty() {
             // What was named and not touched comes next, if anything does.
             narrowed.keep_only(&open);
         }
@@ -482,6 +462,10 @@ impl Agent<'_> {
         let max_tokens = limits
             .turn_tokens
             .min(limits.tokens.saturating_sub(progress.tokens));
+        let blank = match self.settings.alpha {
+            Some(_) => context.blank(),
+            None => Prompt::default(),
+        };
         let generation = self.generator.generate(&GenerateRequest {
             prompt: &context.prompt,
             grammar: self.settings.grammar.then_some(&compiled.grammar),
@@ -489,7 +473,7 @@ impl Agent<'_> {
             max_tokens,
             jump_ahead: true,
             calibration: self.settings.alpha.map(|alpha| Calibration {
-                blank: &context.blank,
+                blank: &blank,
                 alpha,
             }),
             cancel: self.cancel.clone(),
@@ -760,18 +744,24 @@ impl Agent<'_> {
                 question: question.clone(),
             },
         )?;
+        Ok(match self.put(task, &question)? {
+            true => Next::Turn,
+            false => Next::End(StopReason::Asked, Some(question)),
+        })
+    }
+
+    /// Puts a question to the person; whether there was a reply.
+    fn put(&mut self, task: &mut ActiveTask, question: &str) -> Result<bool, AgentError> {
         self.observer.event(&Event::Question {
-            text: question.clone(),
+            text: question.to_owned(),
         });
-        match self.person.reply(&question) {
-            None => Ok(Next::End(StopReason::Asked, Some(question))),
-            Some(text) => {
-                self.trace
-                    .emit(trace::Event::Replied { text: text.clone() });
-                task.record(self.clock.now(), task::Event::Replied { text })?;
-                Ok(Next::Turn)
-            }
-        }
+        let Some(text) = self.person.reply(question) else {
+            return Ok(false);
+        };
+        self.trace
+            .emit(trace::Event::Replied { text: text.clone() });
+        task.record(self.clock.now(), task::Event::Replied { text })?;
+        Ok(true)
     }
 }
 
