@@ -167,10 +167,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .clone();
     times.sort_unstable();
     let percentile = |share: usize| times.get(times.len() * share / 100).copied();
-    let overhead = model.overhead_bytes()
-        + lexicon.bytes_held()
-        + store.bytes()
-        + speed.generator.session().overhead_bytes();
+    let overhead = speed.generator.bytes_held();
     let result = serde_json::json!({
         "prefill": prefill,
         "free": free,

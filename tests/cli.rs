@@ -678,9 +678,12 @@ fn a_task_runs_without_a_model_and_is_rewound() {
         .find(|code| *code == 0);
     assert_eq!(code, Some(0));
     let (_, out, _) = outcome(place, &run(place, &["--json", "task", "list"]));
-    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
-    assert_eq!(last["status"], "answered");
-    let id = last["id"].as_str().unwrap();
+    let done = out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .find(|task| task["status"] == "answered")
+        .unwrap();
+    let id = done["id"].as_str().unwrap();
     let (code, out, _) = outcome(place, &run(place, &["task", "resume", id]));
     assert_eq!(code, 0, "{out}");
     let (code, out, err) = outcome(place, &run(place, &["task", "rewind", id, "--to", "1"]));

@@ -5,11 +5,7 @@
 //!
 //! A crash is a copy of the folder as it was at that moment: what a process that is killed there
 //! leaves behind.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 mod common;
 
@@ -230,7 +226,7 @@ fn a_task_goes_on_from_every_moment() {
         }
         let count = |what: &str| taken.iter().filter(|taken| **taken == what).count();
         assert!(
-            count("after an effect") >= 3 && count("before an event") > 10,
+            count("after an effect") >= 3 && count("before an event") >= 10,
             "{taken:?}"
         );
     }

@@ -83,8 +83,8 @@ fn cases() -> Vec<(&'static str, Value, Expected)> {
             ),
         ),
         (
-            "all but ten thousand values",
-            json!({"type": "string", "not": {"enum": values}}),
+            "all but three hundred values",
+            json!({"type": "string", "not": {"enum": &values[..300]}}),
             Compiled(vec![json!("value")], vec![json!("value 77 значение")]),
         ),
         (

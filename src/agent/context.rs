@@ -80,17 +80,26 @@ pub struct Section {
 pub struct Context {
     /// What the model reads.
     pub prompt: Prompt,
-    /// The same with the request blanked out.
-    pub blank: Prompt,
     /// The same by section.
     pub sections: Vec<Section>,
+}
+
+impl Context {
+    /// The prompt with the request blanked out.
+    pub fn blank(&self) -> Prompt {
+        let mut blank = self.prompt.clone();
+        // The request is what follows the stable part.
+        if let Some(request) = blank.messages.get_mut(blank.stable) {
+            request.content.clear();
+        }
+        blank
+    }
 }
 
 /// Lays out the prompt of the next turn of `task`.
 ///
 /// `tools` are all of the task's tools, whatever is legal now; `open` is what the request names and
-/// no call has been about; `hint` is what the last attempt at
-/// this very turn got wrong.
+/// no call has been about; `hint` is what the last attempt at this very turn got wrong.
 pub fn lay_out(
     layout: &Layout,
     tools: &Moves,
@@ -125,7 +134,6 @@ pub fn lay_out(
     }
     let stable = messages.len();
     sections.push(section("request", &task.goal));
-    let request = messages.len();
     messages.push(message(Role::User, task.goal.clone()));
     if let Some((call, step)) = last_step(layout, task, open) {
         sections.push(section("step", &format!("{call}\n{step}")));
@@ -146,14 +154,8 @@ pub fn lay_out(
             last.content.push_str(hint);
         }
     }
-    let mut blank = messages.clone();
-    blank[request].content.clear();
     Context {
         prompt: Prompt { messages, stable },
-        blank: Prompt {
-            messages: blank,
-            stable: 0,
-        },
         sections,
     }
 }

@@ -116,7 +116,7 @@ impl fmt::Display for StopReason {
 }
 
 /// How the journal keeps an end that no other event has recorded.
-pub(super) fn recorded_reason(reason: &StopReason) -> Option<task::StopReason> {
+pub(super) fn recorded(reason: &StopReason) -> Option<task::StopReason> {
     match reason {
         // The answer or the question is the record.
         StopReason::Answered

@@ -10,6 +10,7 @@ pub mod event;
 pub mod examples;
 mod finish;
 pub mod limits;
+mod moves;
 mod open;
 pub mod person;
 mod resume;

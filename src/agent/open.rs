@@ -1,4 +1,5 @@
-//! What a request names and no call has touched yet, and what a call has done already.
+//! What is left to do: what a request names and no call has touched, and when a call that is only
+//! made again says that nothing is.
 
 use crate::call::relevance::Grams;
 use crate::call::{Call, Effect, Moves};
@@ -78,8 +79,7 @@ pub(super) fn already_done(task: &Task, legal: &Moves, calls: &[Call]) -> Option
         return None;
     };
     let text = result.get("text")?.as_str()?.trim();
-    let said = legal.answer && harmless && last.call == *call && !text.is_empty();
-    said.then(|| text.to_owned())
+    (legal.answer && harmless && last.call == *call && !text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]

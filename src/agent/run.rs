@@ -9,7 +9,8 @@ use super::clock::Clock;
 use super::context::{Layout, Shown, lay_out, tail, traced};
 use super::event::{Event, Figures, Observer};
 use super::examples::Examples;
-use super::limits::{Limits, StopReason, recorded_reason};
+use super::limits::{Limits, StopReason, recorded};
+use super::moves::TurnMoves;
 use super::open::already_done;
 use super::person::Person;
 use crate::call::turn::TurnError;
@@ -18,7 +19,8 @@ use crate::call::{
     TurnOptions, Verdict, turn_grammar,
 };
 use crate::model::{
-    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
+    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Prompt, Sampling,
+    Stop,
 };
 use crate::task::{self, ActiveTask, Recovery, StepResult, TaskError};
 use crate::tool::{Registry, ToolError, Unavailable};
@@ -36,8 +38,8 @@ pub struct Settings {
     pub sampling: Sampling,
     /// How turns are written.
     pub turn: TurnOptions,
-    /// Most calls in a turn; never more than there are live values that the request names and no
-    /// call has touched, and at least one.
+    /// Most calls in a turn. The grammar has at least one, and no more than there are live values
+    /// that the request names and no call has touched.
     pub max_calls: usize,
     /// Strength of calibrated choice, 0 to 1; 0 scores the alternatives of closed sets whole
     /// without it, `None` chooses token by token.
@@ -157,18 +159,6 @@ pub(super) struct Progress {
     pub(super) hint: Option<String>,
 }
 
-/// What can be called in a turn.
-pub(super) struct TurnMoves {
-    /// Narrowed to what the turn's grammar holds.
-    offered: Moves,
-    /// All that is legal: what the gate goes by, whoever wrote the call.
-    pub(super) legal: Moves,
-    /// All of the task's tools, legal now or not: what the prompt describes.
-    pub(super) all: Moves,
-    /// What the request names and no call has been about.
-    open: Vec<String>,
-}
-
 /// What a turn leads to.
 pub(super) enum Next {
     Turn,
@@ -224,10 +214,10 @@ impl Agent<'_> {
         };
         progress.figures.elapsed = self.clock.elapsed();
         progress.figures.trace = self.trace.path().map(std::path::Path::to_path_buf);
-        if let Some(recorded) = recorded_reason(&reason)
+        if let Some(reason) = recorded(&reason)
             && task.task().recovery() != Recovery::Finished
         {
-            task.record(self.clock.now(), task::Event::Stopped { reason: recorded })?;
+            task.record(self.clock.now(), task::Event::Stopped { reason })?;
         }
         self.trace.emit(trace::Event::RunEnded {
             reason: reason.name().to_owned(),
@@ -294,42 +284,8 @@ impl Agent<'_> {
 
     /// What can be called now.
     pub(super) fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
-        let task = task.task();
-        let mut all = self.tools.moves(&self.settings.policy)?;
-        let open = super::open::open(task, &all);
-        all.max_calls = self.settings.max_calls.max(1);
-        let mut legal = all.clone();
-        legal.restrict(|tool| task.allows(tool));
-        if let Some(state) = task.current() {
-            legal.ask = state.ask;
-            legal.answer = state.may_answer();
-            for bind in &state.bind {
-                if let (Some(found), Some(values)) = (
-                    legal.find_mut(&bind.tool),
-                    task.bound(&bind.tool, &bind.argument),
-                ) {
-                    found.bind(&bind.argument, &values);
-                }
-            }
-            for found in &mut legal.moves {
-                for argument in task.guarded_arguments(&found.spec.name) {
-                    if let Some(values) = found.domains.get_mut(argument) {
-                        values.retain(|value| task.guards_leave(&found.spec.name, argument, value));
-                    }
-                }
-            }
-            legal.drop_impossible();
-        }
-        let (mut narrowed, report) = legal.narrow(&task.goal);
-        narrowed.max_calls = open.len().clamp(1, all.max_calls);
-        if task.steps > 0 && !open.is_empty() {
-            // What was named and not touched comes next, if anything does.
-            let mut kept = narrowed.clone();
-            kept.keep_only(&open);
-            if legal.answer || !kept.moves.is_empty() {
-                narrowed = kept;
-            }
-        }
+        let all = self.tools.moves(&self.settings.policy)?;
+        let (moves, report) = TurnMoves::of(task.task(), all, self.settings.max_calls.max(1));
         for left_out in report {
             self.trace.emit(trace::Event::Note {
                 name: "narrowed".to_owned(),
@@ -341,12 +297,7 @@ impl Agent<'_> {
                 }),
             });
         }
-        Ok(TurnMoves {
-            offered: narrowed,
-            legal,
-            all,
-            open,
-        })
+        Ok(moves)
     }
 
     fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
@@ -459,6 +410,10 @@ impl Agent<'_> {
         let max_tokens = limits
             .turn_tokens
             .min(limits.tokens.saturating_sub(progress.tokens));
+        let blank = match self.settings.alpha {
+            Some(_) => context.blank(),
+            None => Prompt::default(),
+        };
         let generation = self.generator.generate(&GenerateRequest {
             prompt: &context.prompt,
             grammar: self.settings.grammar.then_some(&compiled.grammar),
@@ -466,7 +421,7 @@ impl Agent<'_> {
             max_tokens,
             jump_ahead: true,
             calibration: self.settings.alpha.map(|alpha| Calibration {
-                blank: &context.blank,
+                blank: &blank,
                 alpha,
             }),
             cancel: self.cancel.clone(),

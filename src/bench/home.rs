@@ -5,10 +5,10 @@
 //! hint had to repair does not count.
 
 use super::episode::{Episode, Player};
+use super::record::Spent;
 use super::suite::Request;
-use crate::agent::{AgentError, Clock, Examples, Settings, StopReason};
+use crate::agent::{AgentError, StopReason};
 use crate::call::{Call, Effect};
-use crate::model::{Cancel, Generator};
 use crate::tool::Registry;
 use serde::{Deserialize, Serialize};
 
@@ -38,42 +38,9 @@ pub struct Graded {
     pub failure_kinds: Vec<String>,
     /// Executed calls that change something and that no alternative asks for.
     pub wrong_effects: usize,
-    /// Turns.
-    pub turns: usize,
-    /// Prompt tokens that were already evaluated.
-    pub prompt_reused: usize,
-    /// Prompt tokens evaluated.
-    pub prompt_evaluated: usize,
-    /// Tokens forced.
-    pub forced: usize,
-    /// Tokens chosen.
-    pub chosen: usize,
-    /// Wall time of the run, in seconds.
-    pub seconds: f64,
-}
-
-/// What a suite is run with.
-pub struct Bench<'a> {
-    /// The model.
-    pub generator: &'a mut dyn Generator,
-    /// Where examples come from.
-    pub examples: &'a mut dyn Examples,
-    /// A fresh world for a request: its tools.
-    pub world: &'a mut dyn FnMut(&Request) -> Result<Registry, String>,
-    /// A clock that starts now.
-    pub clock: &'a dyn Fn() -> Box<dyn Clock>,
-    /// Settings of every run.
-    pub settings: Settings,
-    /// Stops after the current request.
-    pub cancel: Cancel,
-}
-
-impl std::fmt::Debug for Bench<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bench")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
+    /// What it took.
+    #[serde(flatten)]
+    pub spent: Spent,
 }
 
 /// Why a benchmark could not be run.
@@ -97,33 +64,17 @@ pub enum BenchError {
     },
 }
 
-/// Runs `requests` in order; `done` is told of each as it is graded. Stops early, with what there
-/// is, where it is cancelled.
+/// Has `player` work on a request in a fresh `world`, and grades what came of it. `None`: it was
+/// cancelled.
 ///
 /// # Errors
 /// [`BenchError`]: the harness failed, not the model.
-pub fn run(
-    bench: &mut Bench<'_>,
-    requests: &[Request],
-    done: &mut dyn FnMut(&Graded),
-) -> Result<Vec<Graded>, BenchError> {
-    let mut graded = Vec::with_capacity(requests.len());
-    for request in requests {
-        if bench.cancel.is_cancelled() {
-            break;
-        }
-        let one = run_one(bench, request)?;
-        if one.reason == StopReason::Cancelled.name() {
-            break;
-        }
-        done(&one);
-        graded.push(one);
-    }
-    Ok(graded)
-}
-
-fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchError> {
-    let mut tools = (bench.world)(request).map_err(|message| BenchError::World {
+pub fn grade(
+    player: &mut Player<'_>,
+    world: &mut dyn FnMut(&Request) -> Result<Registry, String>,
+    request: &Request,
+) -> Result<Option<Graded>, BenchError> {
+    let mut tools = world(request).map_err(|message| BenchError::World {
         id: request.id.clone(),
         message,
     })?;
@@ -133,18 +84,15 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
         reason,
         text,
         figures,
-    } = Player {
-        generator: bench.generator,
-        examples: bench.examples,
-        clock: bench.clock,
-        settings: bench.settings.clone(),
-        cancel: bench.cancel.clone(),
+    } = player
+        .play(&request.request, &mut tools)
+        .map_err(|source| BenchError::Agent {
+            id: request.id.clone(),
+            source,
+        })?;
+    if reason == StopReason::Cancelled {
+        return Ok(None);
     }
-    .play(&request.request, &mut tools)
-    .map_err(|source| BenchError::Agent {
-        id: request.id.clone(),
-        source,
-    })?;
     let changes = |call: &Call| {
         tools
             .find(&call.tool)
@@ -154,7 +102,7 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
         .iter()
         .filter(|call| changes(call) && !request.wants(call))
         .count();
-    Ok(Graded {
+    Ok(Some(Graded {
         id: request.id.clone(),
         kind: request.kind,
         lang: request.lang.clone(),
@@ -166,11 +114,6 @@ fn run_one(bench: &mut Bench<'_>, request: &Request) -> Result<Graded, BenchErro
         failures: failures.len(),
         failure_kinds: failures,
         wrong_effects,
-        turns: figures.turns,
-        prompt_reused: figures.prompt_reused,
-        prompt_evaluated: figures.prompt_evaluated,
-        forced: figures.forced,
-        chosen: figures.chosen,
-        seconds: figures.elapsed.as_secs_f64(),
-    })
+        spent: Spent::from(&figures),
+    }))
 }

@@ -5,6 +5,7 @@
 //! [`conformance`] needs no model: schemas, and instances that are known to be valid or invalid.
 
 pub mod bfcl;
+mod bounded;
 pub mod conformance;
 pub mod episode;
 pub mod histogram;
@@ -20,7 +21,7 @@ pub mod report;
 pub mod results;
 pub mod suite;
 
-pub use home::{Graded, run};
+pub use home::{Graded, grade};
 pub use interval::Share;
 pub use report::Report;
 pub use suite::{Kind, Request, SuiteError};

@@ -1,9 +1,43 @@
 //! What every suite keeps of a request, and of a run of requests.
 
 use super::interval::Share;
+use crate::agent::Figures;
 use crate::call::Call;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
+
+/// The random baseline's name in reports.
+pub const BASELINE: &str = "random logits";
+
+/// What a request took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Turns.
+    pub turns: usize,
+    /// Prompt tokens that were already evaluated.
+    pub prompt_reused: usize,
+    /// Prompt tokens evaluated.
+    pub prompt_evaluated: usize,
+    /// Tokens forced.
+    pub forced: usize,
+    /// Tokens chosen.
+    pub chosen: usize,
+    /// Wall time, in seconds.
+    pub seconds: f64,
+}
+
+impl From<&Figures> for Spent {
+    fn from(figures: &Figures) -> Self {
+        Self {
+            turns: figures.turns,
+            prompt_reused: figures.prompt_reused,
+            prompt_evaluated: figures.prompt_evaluated,
+            forced: figures.forced,
+            chosen: figures.chosen,
+            seconds: figures.elapsed.as_secs_f64(),
+        }
+    }
+}
 
 /// How one request went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,24 +62,9 @@ pub struct Record {
     /// Effects that nobody asked for.
     #[serde(default)]
     pub wrong_effects: usize,
-    /// Turns.
-    #[serde(default)]
-    pub turns: usize,
-    /// Prompt tokens that were already evaluated.
-    #[serde(default)]
-    pub prompt_reused: usize,
-    /// Prompt tokens evaluated.
-    #[serde(default)]
-    pub prompt_evaluated: usize,
-    /// Tokens forced.
-    #[serde(default)]
-    pub forced: usize,
-    /// Tokens chosen.
-    #[serde(default)]
-    pub chosen: usize,
-    /// Wall time, in seconds.
-    #[serde(default)]
-    pub seconds: f64,
+    /// What it took.
+    #[serde(flatten)]
+    pub spent: Spent,
     /// How sure the model was, between 0 and 1.
     #[serde(default)]
     pub confidence: Option<f64>,
@@ -83,43 +102,58 @@ pub struct Sum {
     pub prompt_reused: usize,
 }
 
+impl Sum {
+    /// Adds a request.
+    pub fn add(&mut self, right: bool, wrong_effects: usize, calls: usize, spent: &Spent) {
+        self.right.count(right);
+        self.wrong_effects += wrong_effects;
+        self.calls += calls;
+        self.seconds += spent.seconds;
+        self.written += spent.forced + spent.chosen;
+        self.chosen += spent.chosen;
+        self.prompt_evaluated += spent.prompt_evaluated;
+        self.prompt_reused += spent.prompt_reused;
+    }
+
+    /// With the share that is right and its 95% Wilson interval.
+    pub fn to_json(&self) -> serde_json::Value {
+        let (low, high) = self.right.interval();
+        serde_json::json!({ "sum": self, "rate": self.right.rate(), "low": low, "high": high })
+    }
+}
+
+/// The name of a run in tables: the model, and what it did without.
+pub fn label(model: &str, without: &[String]) -> String {
+    if without.is_empty() {
+        model.to_owned()
+    } else {
+        format!("{model} without {}", without.join(", "))
+    }
+}
+
 impl Run {
-    /// The name in tables: the model, and what it did without.
+    /// The name in tables.
     pub fn label(&self) -> String {
-        if self.without.is_empty() {
-            self.model.clone()
-        } else {
-            format!("{} without {}", self.model, self.without.join(", "))
-        }
+        label(&self.model, &self.without)
     }
 
     /// Sums over the records that `of` picks.
     pub fn sum(&self, of: impl Fn(&Record) -> bool) -> Sum {
         let mut sum = Sum::default();
         for record in self.records.iter().filter(|record| of(record)) {
-            sum.right.count(record.right);
-            sum.wrong_effects += record.wrong_effects;
-            sum.calls += record.calls.len();
-            sum.seconds += record.seconds;
-            sum.written += record.forced + record.chosen;
-            sum.chosen += record.chosen;
-            sum.prompt_evaluated += record.prompt_evaluated;
-            sum.prompt_reused += record.prompt_reused;
+            let calls = record.calls.len();
+            sum.add(record.right, record.wrong_effects, calls, &record.spent);
         }
         sum
     }
 
     /// The run as JSON: sums by group, then every request.
     pub fn to_json(&self) -> serde_json::Value {
-        let with_interval = |sum: Sum| {
-            let (low, high) = sum.right.interval();
-            serde_json::json!({ "sum": sum, "rate": sum.right.rate(), "low": low, "high": high })
-        };
         let mut sums = serde_json::Map::new();
-        sums.insert("all".to_owned(), with_interval(self.sum(|_| true)));
+        sums.insert("all".to_owned(), self.sum(|_| true).to_json());
         for group in groups(std::slice::from_ref(self)) {
             let sum = self.sum(|record| record.group == group);
-            sums.insert(group, with_interval(sum));
+            sums.insert(group, sum.to_json());
         }
         serde_json::json!({
             "model": self.model,
@@ -192,28 +226,35 @@ pub fn table(runs: &[Run]) -> String {
 }
 
 /// A figure of a whole run.
-type Figure = fn(&Sum) -> String;
+pub(super) type Figure = fn(&Sum) -> String;
 
 const FIGURES: [(&str, Figure); 5] = [
-    ("wrong effects", |sum| {
-        format!("{} of {} calls", sum.wrong_effects, sum.calls)
-    }),
-    ("seconds/request", |sum| per(sum.seconds, sum.right.of)),
+    WRONG_EFFECTS,
+    SECONDS,
     ("tokens/request", |sum| {
         per(sum.written as f64, sum.right.of)
     }),
     ("chosen/request", |sum| per(sum.chosen as f64, sum.right.of)),
-    ("prompt reused", |sum| {
-        let all = sum.prompt_reused + sum.prompt_evaluated;
-        if all == 0 {
-            "–".to_owned()
-        } else {
-            format!("{:.0}%", sum.prompt_reused as f64 / all as f64 * 100.0)
-        }
-    }),
+    PROMPT_REUSED,
 ];
 
-fn per(amount: f64, of: usize) -> String {
+pub(super) const WRONG_EFFECTS: (&str, Figure) = ("wrong effects", |sum| {
+    format!("{} of {} calls", sum.wrong_effects, sum.calls)
+});
+
+pub(super) const SECONDS: (&str, Figure) =
+    ("seconds/request", |sum| per(sum.seconds, sum.right.of));
+
+pub(super) const PROMPT_REUSED: (&str, Figure) = ("prompt reused", |sum| {
+    let all = sum.prompt_reused + sum.prompt_evaluated;
+    if all == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.0}%", sum.prompt_reused as f64 / all as f64 * 100.0)
+    }
+});
+
+pub(super) fn per(amount: f64, of: usize) -> String {
     if of == 0 {
         "–".to_owned()
     } else {
@@ -229,9 +270,12 @@ mod tests {
         Record {
             group: group.into(),
             right,
-            forced: 3,
-            chosen: 1,
-            seconds: 0.5,
+            spent: Spent {
+                forced: 3,
+                chosen: 1,
+                seconds: 0.5,
+                ..Spent::default()
+            },
             ..Record::default()
         }
     }

@@ -1,8 +1,9 @@
 //! Sums of a run of a suite, as text for a person and as JSON for a machine.
 
 use super::home::Graded;
-use super::interval::Share;
+use super::record::{Figure, PROMPT_REUSED, SECONDS, Sum, WRONG_EFFECTS, per, shown};
 use super::suite::Kind;
+use crate::call::json::shortened;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,46 +17,13 @@ pub struct Report {
     pub requests: Vec<Graded>,
 }
 
-/// Figures of a group of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Sum {
-    /// Right at the first attempt.
-    pub right: Share,
-    /// Executed calls that change something and that nobody asked for.
-    pub wrong_effects: usize,
-    /// Calls executed.
-    pub calls: usize,
-    /// Seconds of all runs.
-    pub seconds: f64,
-    /// Tokens written, forced ones included.
-    pub written: usize,
-    /// Of them chosen.
-    pub chosen: usize,
-    /// Prompt tokens evaluated.
-    pub prompt_evaluated: usize,
-    /// Prompt tokens reused.
-    pub prompt_reused: usize,
-}
-
-impl Sum {
-    fn add(&mut self, graded: &Graded) {
-        self.right.count(graded.right);
-        self.wrong_effects += graded.wrong_effects;
-        self.calls += graded.calls.len();
-        self.seconds += graded.seconds;
-        self.written += graded.forced + graded.chosen;
-        self.chosen += graded.chosen;
-        self.prompt_evaluated += graded.prompt_evaluated;
-        self.prompt_reused += graded.prompt_reused;
-    }
-}
-
 impl Report {
     /// Sums over the requests that `of` picks.
     pub fn sum(&self, of: impl Fn(&Graded) -> bool) -> Sum {
         let mut sum = Sum::default();
         for graded in self.requests.iter().filter(|graded| of(graded)) {
-            sum.add(graded);
+            let calls = graded.calls.len();
+            sum.add(graded.right, graded.wrong_effects, calls, &graded.spent);
         }
         sum
     }
@@ -86,16 +54,12 @@ impl Report {
             }
             sums.insert(language, kinds);
         }
-        let with_intervals = |sum: &Sum| {
-            let (low, high) = sum.right.interval();
-            serde_json::json!({ "sum": sum, "rate": sum.right.rate(), "low": low, "high": high })
-        };
         let sums: serde_json::Map<String, serde_json::Value> = sums
             .iter()
             .map(|(language, kinds)| {
                 let kinds: serde_json::Map<String, serde_json::Value> = kinds
                     .iter()
-                    .map(|(kind, sum)| ((*kind).to_owned(), with_intervals(sum)))
+                    .map(|(kind, sum)| ((*kind).to_owned(), sum.to_json()))
                     .collect();
                 (language.clone(), kinds.into())
             })
@@ -113,7 +77,7 @@ pub fn table(reports: &[Report]) -> String {
     };
     let _ = write!(text, "{:<20}", "right, first attempt");
     for report in reports {
-        let _ = write!(text, "  {:>28}", shorten(&report.model, 28));
+        let _ = write!(text, "  {:>28}", shortened(&report.model, 28));
     }
     text.push('\n');
     for language in first.languages() {
@@ -129,15 +93,7 @@ pub fn table(reports: &[Report]) -> String {
             let _ = write!(text, "{name:<20}");
             for report in reports {
                 let share = report.sum(pick).right;
-                let (low, high) = share.interval();
-                let cell = format!(
-                    "{}/{} {:>5.1}% [{:.0}–{:.0}]",
-                    share.right,
-                    share.of,
-                    share.rate() * 100.0,
-                    low * 100.0,
-                    high * 100.0
-                );
+                let cell = shown(share);
                 let _ = write!(text, "  {cell:>28}");
             }
             text.push('\n');
@@ -154,34 +110,10 @@ pub fn table(reports: &[Report]) -> String {
     text
 }
 
-/// A figure of a whole run, for the table.
-type Figure = fn(&Sum) -> String;
-
 const FIGURES: [(&str, Figure); 5] = [
-    ("wrong effects", |sum| {
-        format!("{} of {} calls", sum.wrong_effects, sum.calls)
-    }),
-    ("seconds/request", |sum| per(sum.seconds, sum.right.of)),
+    WRONG_EFFECTS,
+    SECONDS,
     ("tokens/call", |sum| per(sum.written as f64, sum.calls)),
     ("chosen/call", |sum| per(sum.chosen as f64, sum.calls)),
-    ("prompt reused", |sum| {
-        let all = sum.prompt_reused + sum.prompt_evaluated;
-        if all == 0 {
-            "–".to_owned()
-        } else {
-            format!("{:.0}%", sum.prompt_reused as f64 / all as f64 * 100.0)
-        }
-    }),
+    PROMPT_REUSED,
 ];
-
-fn per(amount: f64, of: usize) -> String {
-    if of == 0 {
-        "–".to_owned()
-    } else {
-        format!("{:.2}", amount / of as f64)
-    }
-}
-
-fn shorten(text: &str, limit: usize) -> String {
-    crate::call::json::shortened(text, limit)
-}

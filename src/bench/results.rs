@@ -3,6 +3,7 @@
 use super::bfcl::Category;
 use super::interval::Share;
 use super::mcnemar::Paired;
+use super::record;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -54,16 +55,12 @@ pub enum ResultsError {
 impl ResultRun {
     /// The name in tables and plots.
     pub fn label(&self) -> String {
-        if self.without.is_empty() {
-            self.model.clone()
-        } else {
-            format!("{} without {}", self.model, self.without.join(", "))
-        }
+        record::label(&self.model, &self.without)
     }
 
     /// Whether it shows what chance reaches.
     pub fn is_baseline(&self) -> bool {
-        self.model == "random logits"
+        self.model == record::BASELINE
     }
 
     /// The share that is right among the items that `of` picks.

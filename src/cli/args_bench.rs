@@ -45,6 +45,20 @@ impl Part {
     }
 }
 
+/// What is common to all suites that can leave out parts of the harness.
+#[derive(Debug, clap::Args)]
+pub struct Measured {
+    /// Leave out a part of the harness
+    #[arg(long, value_name = "PART", value_enum)]
+    pub without: Vec<Part>,
+    /// Repetition and results.
+    #[command(flatten)]
+    pub runs: Runs,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<Everything>,
+}
+
 /// `snaffle bench bfcl`.
 #[derive(Debug, clap::Args)]
 pub struct BenchBfcl {
@@ -57,15 +71,9 @@ pub struct BenchBfcl {
     /// Only the first questions of each category
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Leave out a part of the harness
-    #[arg(long, value_name = "PART", value_enum)]
-    pub without: Vec<Part>,
-    /// Repetition and results.
+    /// What is common to all suites that can leave out parts.
     #[command(flatten)]
-    pub runs: Runs,
-    /// Settings.
-    #[command(flatten)]
-    pub settings: SettingFlags<Everything>,
+    pub measured: Measured,
 }
 
 /// `snaffle bench home-assist`.
@@ -77,15 +85,9 @@ pub struct BenchHomeAssist {
     /// Only the first requests of each group
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Leave out a part of the harness
-    #[arg(long, value_name = "PART", value_enum)]
-    pub without: Vec<Part>,
-    /// Repetition and results.
+    /// What is common to all suites that can leave out parts.
     #[command(flatten)]
-    pub runs: Runs,
-    /// Settings.
-    #[command(flatten)]
-    pub settings: SettingFlags<Everything>,
+    pub measured: Measured,
 }
 
 /// `snaffle bench replay`.

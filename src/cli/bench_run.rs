@@ -1,18 +1,20 @@
 //! What the benchmarks have in common: seeds, progress, results that are kept as they come, and the
 //! report at the end.
 
-use super::args_bench::Runs;
+use super::args_bench::{Part, Runs};
 use super::context::Context;
 use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
+use super::interrupt::Interrupts;
+use super::progress::bar;
 use super::settings::Settings;
 use super::world;
 use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt};
 use crate::bench::log::{LogError, ResultLog};
-use crate::bench::record::{Record, Run};
+use crate::bench::record::{BASELINE, Record, Run};
 use crate::model::{Cancel, Generator};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -22,17 +24,12 @@ use std::path::Path;
 /// Seed of the random logits, where `--seed` is 0.
 const BASELINE_SEED: u64 = 1;
 
-/// The name of the random baseline in reports.
-const BASELINE: &str = "random logits";
-
 /// A benchmark under way.
 #[derive(Debug)]
 pub struct Measuring {
     log: Option<ResultLog>,
     bar: ProgressBar,
     cancel: Cancel,
-    repeat: u32,
-    seed: u64,
 }
 
 impl Measuring {
@@ -41,11 +38,10 @@ impl Measuring {
     ///
     /// # Errors
     /// A file of results that is of another benchmark, or cannot be used.
-    pub fn begin(
+    fn begin(
         context: &Context,
         runs: &Runs,
         what: &Map<String, Value>,
-        seed: u64,
         total: usize,
         cancel: Cancel,
     ) -> Result<Self, Failure> {
@@ -58,8 +54,6 @@ impl Measuring {
             log,
             bar: bar(context.terminal.shows_progress(), total),
             cancel,
-            repeat: runs.repeat,
-            seed,
         })
     }
 
@@ -110,7 +104,7 @@ impl Measuring {
     /// # Errors
     /// A stream or file that cannot be written, and [`Exit::Cancelled`] where the figures are of a
     /// part.
-    pub fn finish(
+    fn finish(
         self,
         context: &mut Context,
         output: Option<&Path>,
@@ -141,6 +135,8 @@ impl Measuring {
 pub struct Attempt<'e> {
     /// Its name in reports.
     pub model: String,
+    /// The parts of the harness that it does without.
+    pub without: Vec<String>,
     /// Whether it is the model; else, random logits under the same grammar.
     pub is_model: bool,
     /// Which repetition, from 0.
@@ -162,74 +158,150 @@ impl std::fmt::Debug for Attempt<'_> {
     }
 }
 
-/// Has the model, then chance, answer as often as asked for.
-///
-/// # Errors
-/// Those of `each`, and a pool or template that cannot be read.
-pub fn each_attempt(
-    measuring: &mut Measuring,
-    engine: &mut Engine,
-    settings: &Settings,
-    agent: &AgentSettings,
-    runs: &Runs,
-    each: &mut dyn FnMut(&mut Measuring, Attempt<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let name = engine.name();
-    for is_model in [true, false].into_iter().take(runs.models()) {
-        for repetition in 0..measuring.repeat {
-            let seed = measuring.seed.wrapping_add(u64::from(repetition));
-            let mut examples = world::examples(settings)?;
-            examples.seed = seed;
-            let mut agent = agent.clone();
-            agent.sampling.seed = seed;
-            let mut baseline;
-            let generator: &mut dyn Generator = if is_model {
-                &mut engine.generator
-            } else {
-                // Chance is what it is under the grammar, whatever the model does without.
-                agent.grammar = true;
-                baseline = engine.random(BASELINE_SEED.wrapping_add(seed))?;
-                &mut baseline
-            };
-            let attempt = Attempt {
-                model: if is_model {
-                    name.clone()
+/// A suite about to be run: the model is open, the results of an earlier run are read.
+pub struct Suite<'a> {
+    /// The model.
+    pub engine: Engine,
+    /// What the model is run with. Nobody is asked: the world is a copy that is thrown away.
+    pub agent: AgentSettings,
+    /// Stops it.
+    pub cancel: Cancel,
+    settings: &'a Settings,
+    runs: &'a Runs,
+    without: Vec<String>,
+    what: Map<String, Value>,
+    measuring: Measuring,
+    /// Hears Ctrl-C.
+    _interrupts: Interrupts,
+}
+
+impl std::fmt::Debug for Suite<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Suite")
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Suite<'a> {
+    /// Opens the model for `requests` requests; `adjust` is what is particular to the suite.
+    ///
+    /// # Errors
+    /// A model or a file of results that cannot be used.
+    pub fn open(
+        context: &Context,
+        name: &str,
+        settings: &'a Settings,
+        runs: &'a Runs,
+        without: &[Part],
+        requests: usize,
+        adjust: impl FnOnce(&mut AgentSettings),
+    ) -> Result<Self, Failure> {
+        let interrupts = Interrupts::install()?;
+        let cancel = interrupts.begin();
+        let engine = Engine::open(settings, &ProgressBar::hidden())?;
+        let mut agent = world::agent_settings(settings, &engine, true)?;
+        agent.grammar = !without.contains(&Part::Grammar);
+        adjust(&mut agent);
+        let without: Vec<String> = without.iter().map(|part| part.name().to_owned()).collect();
+        let what = described(name, &engine.name(), &without, &agent);
+        let measuring = Measuring::begin(
+            context,
+            runs,
+            &what,
+            requests * runs.models(),
+            cancel.clone(),
+        )?;
+        Ok(Self {
+            engine,
+            agent,
+            cancel,
+            settings,
+            runs,
+            without,
+            what,
+            measuring,
+            _interrupts: interrupts,
+        })
+    }
+
+    /// Has the model, then chance, answer as often as asked for.
+    ///
+    /// # Errors
+    /// Those of `each`, and a pool or template that cannot be read.
+    pub fn each(
+        &mut self,
+        each: &mut dyn FnMut(&mut Measuring, Attempt<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let name = self.engine.name();
+        for is_model in [true, false].into_iter().take(self.runs.models()) {
+            for repetition in 0..self.runs.repeat {
+                let seed = self.agent.sampling.seed.wrapping_add(u64::from(repetition));
+                let mut examples = world::examples(self.settings)?;
+                examples.seed = seed;
+                let mut agent = self.agent.clone();
+                agent.sampling.seed = seed;
+                let mut baseline;
+                let generator: &mut dyn Generator = if is_model {
+                    &mut self.engine.generator
                 } else {
-                    BASELINE.to_owned()
-                },
-                is_model,
-                repetition: repetition as usize,
-                generator,
-                examples,
-                agent,
-            };
-            each(measuring, attempt)?;
-            if measuring.cancel.is_cancelled() {
-                return Ok(());
+                    // Chance is what it is under the grammar, whatever the model does without.
+                    agent.grammar = true;
+                    baseline = self.engine.random(BASELINE_SEED.wrapping_add(seed))?;
+                    &mut baseline
+                };
+                let (model, without) = if is_model {
+                    (name.clone(), self.without.clone())
+                } else {
+                    (BASELINE.to_owned(), Vec::new())
+                };
+                let attempt = Attempt {
+                    model,
+                    without,
+                    is_model,
+                    repetition: repetition as usize,
+                    generator,
+                    examples,
+                    agent,
+                };
+                each(&mut self.measuring, attempt)?;
+                if self.cancel.is_cancelled() {
+                    return Ok(());
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// What the results depend on: the beginning of the report.
+    pub fn head(&self) -> Value {
+        Value::Object(self.what.clone())
+    }
+
+    /// As [`Measuring::finish`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish(self, context: &mut Context, value: &Value, text: &str) -> Result<Exit, Failure> {
+        let output = self.runs.output.as_deref();
+        self.measuring.finish(context, output, value, text)
+    }
 }
 
 /// Adds an attempt's records to the run of its model.
-pub fn add(runs: &mut Vec<Run>, model: String, without: &[String], records: Vec<Record>) {
+pub fn add(runs: &mut Vec<Run>, model: String, without: Vec<String>, records: Vec<Record>) {
     match runs.iter_mut().find(|run| run.model == model) {
         Some(run) => run.records.extend(records),
         None => runs.push(Run {
-            without: if model == BASELINE {
-                Vec::new()
-            } else {
-                without.to_vec()
-            },
             model,
+            without,
             records,
         }),
     }
 }
 
 /// What results depend on, for the head of a report and for `--resume`.
-pub fn described(
+fn described(
     suite: &str,
     model: &str,
     without: &[String],
@@ -247,6 +319,7 @@ pub fn described(
         "without": without,
         "seed": agent.sampling.seed,
         "temperature": agent.sampling.temperature,
+        "alpha": agent.alpha,
         "examples": agent.examples,
         "tools_in_prompt": tools,
         "max_calls": agent.max_calls,
@@ -256,17 +329,6 @@ pub fn described(
         Value::Object(members) => members,
         _ => Map::new(),
     }
-}
-
-/// A bar with the time that is left.
-fn bar(shown: bool, length: usize) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let style =
-        ProgressStyle::with_template("{msg}  {pos}/{len}  {wide_bar:.cyan/dim}  {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(length as u64).with_style(style)
 }
 
 impl From<LogError> for Failure {

@@ -2,24 +2,20 @@
 
 use super::args::{Bench as Command, BenchHome};
 use super::bench_houses::{fresh_house, houses};
-use super::bench_run::{Attempt, Measuring, described, each_attempt};
+use super::bench_run::{Attempt, Suite};
 use super::command_conformance;
 use super::context::Context;
-use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
-use super::interrupt::Interrupts;
-use super::{
-    command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report, world,
-};
+use super::{command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report};
 use crate::agent::{Clock, SystemClock};
-use crate::bench::home::{Bench, Graded, run as run_home};
+use crate::bench::episode::Player;
+use crate::bench::home::{Graded, grade};
 use crate::bench::replay::{Expected, Recorded, RecordedReply, Recording, Replies};
 use crate::bench::report::{Report, table};
 use crate::bench::suite::{Request, read};
 use crate::call::Dialect;
-use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -50,88 +46,75 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let names = requests.iter().map(|request| request.house.as_str());
     let houses = houses(args.houses.as_deref(), names)?;
     let mut record = args.record.as_ref().map(fs_err::File::create).transpose()?;
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.begin();
-    let mut engine = Engine::open(&settings, &ProgressBar::hidden())?;
-    // Nobody is asked: the world is a copy that is thrown away.
-    let agent = world::agent_settings(&settings, &engine, true)?;
-    let name = engine.name();
-    let what = described("home", &name, &[], &agent);
-    let mut measuring = Measuring::begin(
+    let mut suite = Suite::open(
         context,
+        "home",
+        &settings,
         &args.runs,
-        &what,
-        agent.sampling.seed,
-        requests.len() * args.runs.models(),
-        cancel.clone(),
+        &[],
+        requests.len(),
+        |_| {},
     )?;
+    let cancel = suite.cancel.clone();
     let folder = tempfile::tempdir()?;
     let mut reports: Vec<Report> = Vec::new();
-    each_attempt(
-        &mut measuring,
-        &mut engine,
-        &settings,
-        &agent,
-        &args.runs,
-        &mut |measuring, attempt| {
-            let Attempt {
-                is_model,
-                repetition,
-                generator,
-                mut examples,
-                agent,
-                model,
-            } = attempt;
-            let replies = Replies::default();
-            let max_calls = agent.max_calls;
-            let mut recording = Recording::new(generator, replies.clone());
-            let mut fresh = |request: &Request| fresh_house(folder.path(), &houses, &request.house);
-            let mut bench = Bench {
-                generator: &mut recording,
-                examples: &mut examples,
-                world: &mut fresh,
-                clock: &|| -> Box<dyn Clock> { Box::new(SystemClock::start()) },
-                settings: agent,
-                cancel: cancel.clone(),
-            };
-            let mut one = |request: &Request| {
-                let graded = run_home(&mut bench, std::slice::from_ref(request), &mut |_| {})
-                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?
-                    .pop();
-                let replies = replies.take();
-                if let (Some(file), Some(graded), true) = (&mut record, &graded, is_model) {
-                    let line = recorded(request, graded, replies, max_calls);
-                    writeln!(file, "{}", serde_json::json!(line))?;
-                }
-                Ok(graded)
-            };
-            let graded: Vec<Graded> = measuring.run(
-                &model,
-                repetition,
-                &requests,
-                |request| &request.id,
-                &mut one,
-            )?;
-            match reports.iter_mut().find(|report| report.model == model) {
-                Some(report) => report.requests.extend(graded),
-                None => reports.push(Report {
-                    model,
-                    requests: graded,
-                }),
+    suite.each(&mut |measuring, attempt| {
+        let Attempt {
+            is_model,
+            repetition,
+            generator,
+            mut examples,
+            agent,
+            model,
+            ..
+        } = attempt;
+        let replies = Replies::default();
+        let max_calls = agent.max_calls;
+        let mut recording = Recording::new(generator, replies.clone());
+        let mut fresh = |request: &Request| fresh_house(folder.path(), &houses, &request.house);
+        let mut player = Player {
+            generator: &mut recording,
+            examples: &mut examples,
+            clock: &|| -> Box<dyn Clock> { Box::new(SystemClock::start()) },
+            settings: agent,
+            cancel: cancel.clone(),
+        };
+        let mut one = |request: &Request| {
+            let graded = grade(&mut player, &mut fresh, request)
+                .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+            let replies = replies.take();
+            if let (Some(file), Some(graded), true) = (&mut record, &graded, is_model) {
+                let line = recorded(request, graded, replies, max_calls);
+                writeln!(file, "{}", serde_json::json!(line))?;
             }
-            Ok(())
-        },
-    )?;
-    let mut value = serde_json::Value::Object(what);
+            Ok(graded)
+        };
+        let graded: Vec<Graded> = measuring.run(
+            &model,
+            repetition,
+            &requests,
+            |request| &request.id,
+            &mut one,
+        )?;
+        match reports.iter_mut().find(|report| report.model == model) {
+            Some(report) => report.requests.extend(graded),
+            None => reports.push(Report {
+                model,
+                requests: graded,
+            }),
+        }
+        Ok(())
+    })?;
+    let mut value = suite.head();
     value["reports"] = reports.iter().map(Report::to_json).collect();
-    let held = engine.bytes_held();
+    let held = suite.engine.bytes_held();
     value["bytes_held"] = held.into();
     let mut text = table(&reports);
     let mebibytes = held as f64 / f64::from(1 << 20);
     text.push_str(&format!(
         "memory                {mebibytes:.1} MiB beside the model, its cache and its buffers\n"
     ));
-    measuring.finish(context, args.runs.output.as_deref(), &value, &text)
+    suite.finish(context, &value, &text)
 }
 
 /// The requests that the arguments pick.

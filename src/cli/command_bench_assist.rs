@@ -1,21 +1,17 @@
 //! `snaffle bench home-assist`.
 
-use super::args_bench::{BenchHomeAssist, Part};
-use super::bench_run::{Attempt, Measuring, add, described, each_attempt};
+use super::args_bench::{BenchHomeAssist, Measured};
+use super::bench_run::{Attempt, Suite, add};
 use super::context::Context;
-use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
-use super::interrupt::Interrupts;
-use super::world;
 use crate::agent::{Clock, SystemClock};
 use crate::bench::episode::Player;
 use crate::bench::home_assist::dataset::{Case, DatasetError, read};
 use crate::bench::home_assist::mapping::{World, map};
 use crate::bench::home_assist::run::{group, run as run_case};
 use crate::bench::record::{Record, Run, table};
-use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -39,69 +35,54 @@ struct Requests {
 /// # Errors
 /// A folder that is not the data set's, or a model that cannot be used.
 pub fn run(context: &mut Context, args: &BenchHomeAssist) -> Result<Exit, Failure> {
-    let settings = context.settings(&args.settings.given)?;
+    let settings = context.settings(&args.measured.settings.given)?;
     let requests = requests(args)?;
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.begin();
-    let mut engine = Engine::open(&settings, &ProgressBar::hidden())?;
-    let mut agent = world::agent_settings(&settings, &engine, true)?;
-    agent.grammar = !args.without.contains(&Part::Grammar);
-    let without: Vec<String> = args
-        .without
-        .iter()
-        .map(|part| part.name().to_owned())
-        .collect();
-    let name = engine.name();
-    let what = described("home-assist", &name, &without, &agent);
-    let mut measuring = Measuring::begin(
+    let Measured { runs, without, .. } = &args.measured;
+    let mut suite = Suite::open(
         context,
-        &args.runs,
-        &what,
-        agent.sampling.seed,
-        requests.mapped.len() * args.runs.models(),
-        cancel.clone(),
+        "home-assist",
+        &settings,
+        runs,
+        without,
+        requests.mapped.len(),
+        |_| {},
     )?;
+    let cancel = suite.cancel.clone();
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("house.toml");
     let mut runs: Vec<Run> = Vec::new();
-    each_attempt(
-        &mut measuring,
-        &mut engine,
-        &settings,
-        &agent,
-        &args.runs,
-        &mut |measuring, attempt| {
-            let Attempt {
-                repetition,
-                generator,
-                mut examples,
-                agent,
-                model,
-                ..
-            } = attempt;
-            let mut player = Player {
-                generator,
-                examples: &mut examples,
-                clock: &|| -> Box<dyn Clock> { Box::new(SystemClock::start()) },
-                settings: agent,
-                cancel: cancel.clone(),
-            };
-            let mut one = |(case, world): &(Case, World)| {
-                run_case(&mut player, case, world, &path)
-                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))
-            };
-            let records: Vec<Record> = measuring.run(
-                &model,
-                repetition,
-                &requests.mapped,
-                |(case, _)| &case.id,
-                &mut one,
-            )?;
-            add(&mut runs, model, &without, records);
-            Ok(())
-        },
-    )?;
-    let mut value = Value::Object(what);
+    suite.each(&mut |measuring, attempt| {
+        let Attempt {
+            repetition,
+            generator,
+            mut examples,
+            agent,
+            model,
+            without,
+            ..
+        } = attempt;
+        let mut player = Player {
+            generator,
+            examples: &mut examples,
+            clock: &|| -> Box<dyn Clock> { Box::new(SystemClock::start()) },
+            settings: agent,
+            cancel: cancel.clone(),
+        };
+        let mut one = |(case, world): &(Case, World)| {
+            run_case(&mut player, case, world, &path)
+                .map_err(|error| Failure::new(Exit::Internal, error.to_string()))
+        };
+        let records: Vec<Record> = measuring.run(
+            &model,
+            repetition,
+            &requests.mapped,
+            |(case, _)| &case.id,
+            &mut one,
+        )?;
+        add(&mut runs, model, without, records);
+        Ok(())
+    })?;
+    let mut value = suite.head();
     value["reports"] = runs.iter().map(Run::to_json).collect();
     value["unmapped"] = requests
         .unmapped
@@ -110,7 +91,7 @@ pub fn run(context: &mut Context, args: &BenchHomeAssist) -> Result<Exit, Failur
         .collect();
     value["left_out"] = json!(requests.left_out);
     let text = format!("{}{}", table(&runs), notes(&requests));
-    measuring.finish(context, args.runs.output.as_deref(), &value, &text)
+    suite.finish(context, &value, &text)
 }
 
 /// The requests that the arguments pick, and what cannot be carried over.

@@ -1,23 +1,17 @@
 //! `snaffle bench bfcl` and `snaffle bench score`.
 
-use super::args_bench::{BenchBfcl, BenchScore, Part, ScoredSuite};
-use super::bench_run::{Attempt, Measuring, add, described, each_attempt};
+use super::args_bench::{BenchBfcl, BenchScore, Measured, ScoredSuite};
+use super::bench_run::{Attempt, Suite, add};
 use super::context::Context;
-use super::engine::Engine;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
-use super::interrupt::Interrupts;
-use super::settings::Settings;
-use super::world;
-use crate::agent::{Settings as AgentSettings, ToolsInPrompt};
+use crate::agent::ToolsInPrompt;
 use crate::bench::bfcl::dataset::read;
 use crate::bench::bfcl::run::{AskError, Asker, PARALLEL_CALLS};
 use crate::bench::bfcl::score::{Scores, score};
 use crate::bench::bfcl::{Category, DatasetError, Names, Question};
 use crate::bench::record::{Record, Run, shown, table};
-use indicatif::ProgressBar;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -45,85 +39,65 @@ impl From<AskError> for Failure {
 /// # Errors
 /// A folder that is not the package's, or a model that cannot be used.
 pub fn run(context: &mut Context, args: &BenchBfcl) -> Result<Exit, Failure> {
-    let settings = context.settings(&args.settings.given)?;
+    let settings = context.settings(&args.measured.settings.given)?;
     let questions = questions(args)?;
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.begin();
-    let mut engine = Engine::open(&settings, &ProgressBar::hidden())?;
-    let agent = agent(&settings, &engine, &args.without)?;
-    let without: Vec<String> = args
-        .without
-        .iter()
-        .map(|part| part.name().to_owned())
-        .collect();
-    let name = engine.name();
-    let what = described("bfcl", &name, &without, &agent);
-    let mut measuring = Measuring::begin(
+    let Measured { runs, without, .. } = &args.measured;
+    let mut suite = Suite::open(
         context,
-        &args.runs,
-        &what,
-        agent.sampling.seed,
-        questions.len() * args.runs.models(),
-        cancel.clone(),
-    )?;
-    let mut runs: Vec<Run> = Vec::new();
-    each_attempt(
-        &mut measuring,
-        &mut engine,
+        "bfcl",
         &settings,
-        &agent,
-        &args.runs,
-        &mut |measuring, attempt| {
-            let Attempt {
-                repetition,
-                generator,
-                mut examples,
-                agent,
-                model,
-                ..
-            } = attempt;
-            let mut asker = Asker {
-                generator,
-                examples: &mut examples,
-                settings: agent,
-                cancel: cancel.clone(),
-            };
-            let mut one = |question: &Question| Ok(asker.ask(question)?);
-            let records: Vec<Record> = measuring.run(
-                &model,
-                repetition,
-                &questions,
-                |question| &question.id,
-                &mut one,
-            )?;
-            add(&mut runs, model, &without, records);
-            Ok(())
+        runs,
+        without,
+        questions.len(),
+        |agent| {
+            // The functions are new to the model: it must at least be told what they do.
+            if settings.tools_in_prompt.is_none() {
+                agent.layout.tools = ToolsInPrompt::Full;
+            }
         },
     )?;
-    let mut value = Value::Object(what);
+    let cancel = suite.cancel.clone();
+    let mut runs: Vec<Run> = Vec::new();
+    suite.each(&mut |measuring, attempt| {
+        let Attempt {
+            repetition,
+            generator,
+            mut examples,
+            agent,
+            model,
+            without,
+            ..
+        } = attempt;
+        let mut asker = Asker {
+            generator,
+            examples: &mut examples,
+            settings: agent,
+            cancel: cancel.clone(),
+        };
+        let mut one = |question: &Question| Ok(asker.ask(question)?);
+        let records: Vec<Record> = measuring.run(
+            &model,
+            repetition,
+            &questions,
+            |question| &question.id,
+            &mut one,
+        )?;
+        add(&mut runs, model, without, records);
+        Ok(())
+    })?;
+    let mut value = suite.head();
     value["reports"] = runs.iter().map(Run::to_json).collect();
     let mut text = table(&runs);
     let _ = writeln!(
         text,
         "\nOne reply a question, nothing executed. Up to {PARALLEL_CALLS} calls in the parallel \
          categories, {} in the others.",
-        agent.max_calls
+        suite.agent.max_calls
     );
     for run in &runs {
         text.push_str(&refused(run));
     }
-    measuring.finish(context, args.runs.output.as_deref(), &value, &text)
-}
-
-/// What the questions are put with.
-fn agent(settings: &Settings, engine: &Engine, without: &[Part]) -> Result<AgentSettings, Failure> {
-    let mut agent = world::agent_settings(settings, engine, true)?;
-    agent.grammar = !without.contains(&Part::Grammar);
-    // The functions are new to the model: it must at least be told what they do.
-    if settings.tools_in_prompt.is_none() {
-        agent.layout.tools = ToolsInPrompt::Full;
-    }
-    Ok(agent)
+    suite.finish(context, &value, &text)
 }
 
 /// The questions that the arguments pick.

@@ -11,7 +11,7 @@ use crate::model::{
     Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
     Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
 };
-use crate::vocab::{Token, TokenId, Vocabulary};
+use crate::vocab::{TokenId, Vocabulary};
 use indicatif::ProgressBar;
 use siphasher::sip::SipHasher13;
 use std::hash::{Hash, Hasher};
@@ -131,18 +131,9 @@ impl Engine {
         name_of(&self.located)
     }
 
-    /// Bytes held beside weights, KV cache and compute buffers: the tokens and their trie, masks,
-    /// and what the session keeps.
+    /// As [`SessionGenerator::bytes_held`].
     pub fn bytes_held(&self) -> usize {
-        let vocabulary = self.lexicon.vocabulary();
-        let tokens = (0..vocabulary.len()).map(|at| {
-            let spelled = TokenId::try_from(at).map_or(0, |token| vocabulary.bytes(token).len());
-            size_of::<Token>() + spelled
-        });
-        tokens.sum::<usize>()
-            + self.lexicon.bytes_held()
-            + self.store.bytes()
-            + self.generator.inner.session().overhead_bytes()
+        self.generator.inner.bytes_held()
     }
 
     /// Strength of calibrated choice that was fitted for it.

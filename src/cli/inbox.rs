@@ -87,6 +87,11 @@ impl Inbox {
     /// `None` at the end of the lines, or where `cancel` was set meanwhile.
     pub fn answer(&mut self, cancel: &Cancel) -> Option<String> {
         self.sort();
+        self.wait(cancel)
+    }
+
+    /// Waits for a line that nobody has sorted.
+    fn wait(&self, cancel: &Cancel) -> Option<String> {
         while !cancel.is_cancelled() {
             match self.lines.recv_timeout(TICK) {
                 Ok(line) => return Some(String::from_utf8_lossy(&line).trim().to_owned()),
@@ -170,7 +175,7 @@ mod tests {
         assert_eq!(early.as_deref(), Some("yes"));
         writer.write_all(b"no\n").unwrap();
         let cancel = Cancel::default();
-        assert_eq!(inbox.answer(&cancel).as_deref(), Some("no"));
+        assert_eq!(inbox.wait(&cancel).as_deref(), Some("no"));
         assert_eq!(inbox.steer().as_deref(), Some("yes"));
         cancel.cancel();
         assert_eq!(inbox.answer(&cancel), None, "nobody waits any longer");

@@ -13,6 +13,7 @@ use crate::fewshot::{Example, Pool};
 use crate::task::Definition;
 use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
+use crate::tool::text::read_file;
 use crate::tool::{Registry, Tool, command, home, simulated};
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub fn registry(settings: &Settings) -> Result<Registry, Failure> {
 /// The tools that a file declares: a simulated world's, or commands.
 fn declared_tools(path: &Path) -> Result<Vec<Box<dyn Tool>>, Failure> {
     // What cannot be read here is told by whoever reads it in earnest.
-    let text = fs_err::read_to_string(path).unwrap_or_default();
+    let text = read_file(path).unwrap_or_default();
     if simulated::is_world(&text) {
         Ok(simulated::tools(path)?)
     } else {

@@ -29,6 +29,12 @@ const REMEMBERED: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Memo(FxHashMap<u128, f64>);
 
+impl Memo {
+    pub(super) fn bytes_held(&self) -> usize {
+        self.0.capacity() * size_of::<(u128, f64)>()
+    }
+}
+
 /// A closed set as tokens.
 #[derive(Debug)]
 pub(super) struct Paths {
@@ -253,5 +259,126 @@ impl Ord for Open {
         self.score
             .total_cmp(&other.score)
             .then(other.node.cmp(&self.node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::tests::{PATTERNS, generator, grammar_of, prompt, vocabulary};
+    use crate::mask::{Lexicon, Limits, MaskStore};
+    use crate::model::RandomSession;
+    use crate::model::generator::{Calibration, GenerateRequest, Generator, Sampling, Stop};
+    use std::sync::Arc;
+
+    /// The log-probability of `alternative` and its quote after `base`, token by token.
+    fn by_hand(session: &mut RandomSession, base: &[TokenId], paths: &Paths, at: usize) -> f64 {
+        let mut tokens = base.to_vec();
+        let mut sum = 0.0;
+        let mut after = |tokens: &[TokenId]| {
+            session.set(tokens, &mut |_| true).unwrap();
+            let weights: Vec<f64> = session
+                .logits()
+                .iter()
+                .map(|&l| f64::from(l).exp())
+                .collect();
+            let total: f64 = weights.iter().sum();
+            move |token: TokenId| weights[token as usize] / total
+        };
+        for &token in &paths.tokens[at] {
+            sum += after(&tokens)(token).ln();
+            tokens.push(token);
+        }
+        let closes = after(&tokens);
+        sum + paths.closing[at]
+            .iter()
+            .map(|&t| closes(t))
+            .sum::<f64>()
+            .ln()
+    }
+
+    #[test]
+    fn scores_are_those_of_a_plain_evaluation() {
+        let vocabulary = vocabulary();
+        let lexicon = Arc::new(Lexicon::new(Arc::clone(&vocabulary)));
+        let store = Arc::new(MaskStore::new(1 << 20));
+        let grammar = grammar_of("\"(kitchen light|kitchen lamp|lamp|lamp 2|hall|свет)\"");
+        let mut matcher = Matcher::new(&grammar, &lexicon, &store, &Limits::default()).unwrap();
+        let set = super::super::closed::find(b"", 0, &mut matcher, 16)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (set.lead.as_slice(), set.alternatives.len()),
+            (&b"\""[..], 6)
+        );
+        let speller = Speller::new(&vocabulary);
+        let (base, blank) = ([5, 6, 7], [9, 8]);
+        let mut ruled_out = 0;
+        for seed in 0..20 {
+            let new = || RandomSession::new(Arc::clone(&vocabulary), 256, seed);
+            let (mut session, mut shadow, mut reference) = (new(), new(), new());
+            let paths = Paths::of(&set, &session, &speller, &matcher)
+                .unwrap()
+                .unwrap();
+            let mut memo = Memo::default();
+            for alpha in [0.0, 0.5, 0.5] {
+                let weighing = (alpha > 0.0).then_some(Weighing {
+                    blank: blank.to_vec(),
+                    session: &mut shadow,
+                    alpha,
+                    memo: &mut memo,
+                });
+                let scores = score(&mut session, &base, &paths, weighing).unwrap();
+                let plain: Vec<f64> = (0..6)
+                    .map(|at| by_hand(&mut reference, &base, &paths, at))
+                    .collect();
+                let best = plain.iter().copied().fold(f64::MIN, f64::max);
+                for (at, score) in scores.iter().enumerate() {
+                    let Some(score) = score else {
+                        assert!(plain[at] < best - MARGIN);
+                        ruled_out += 1;
+                        continue;
+                    };
+                    let less = alpha * by_hand(&mut reference, &blank, &paths, at);
+                    assert!((score - (plain[at] - less)).abs() < 1e-3, "{score}");
+                }
+                let sum: f64 = probabilities(&scores).iter().sum();
+                assert!((sum - 1.0).abs() < 1e-9);
+            }
+        }
+        assert!(ruled_out > 0);
+    }
+
+    #[test]
+    fn whole_choices_keep_to_the_grammar_and_say_what_was_taken() {
+        let pattern = PATTERNS[4];
+        let whole = regex::Regex::new(&format!("^(?:{pattern})$")).unwrap();
+        let (asked, blank) = (prompt("about"), prompt(""));
+        for (seed, alpha) in [(0, 0.0), (1, 0.5), (2, 1.0)] {
+            let said = generator(seed)
+                .generate(&GenerateRequest {
+                    prompt: &asked,
+                    grammar: Some(&grammar_of(pattern)),
+                    sampling: Sampling::default(),
+                    max_tokens: 200,
+                    jump_ahead: true,
+                    calibration: Some(Calibration {
+                        blank: &blank,
+                        alpha,
+                    }),
+                    cancel: Default::default(),
+                })
+                .unwrap();
+            assert_eq!(said.stop, Stop::Complete);
+            assert!(whole.is_match(&said.text), "{}", said.text);
+            assert_eq!(said.choices.len(), 2);
+            for choice in &said.choices {
+                // Greedy: the likeliest.
+                assert_eq!(choice.taken, 0);
+                let taken = format!("{}\"", choice.alternatives[0].0);
+                assert!(said.text[choice.at..].starts_with(&taken), "{choice:?}");
+                assert!(choice.alternatives.is_sorted_by(|a, b| a.1 >= b.1));
+            }
+        }
     }
 }

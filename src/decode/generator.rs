@@ -92,6 +92,20 @@ impl SessionGenerator {
         self.session.as_ref()
     }
 
+    /// Bytes held beside weights, KV caches and compute buffers: vocabulary, masks, and what the
+    /// sessions and the choices among closed sets keep.
+    pub fn bytes_held(&self) -> usize {
+        self.lexicon.vocabulary().bytes_held()
+            + self.lexicon.bytes_held()
+            + self.store.bytes()
+            + self.session.overhead_bytes()
+            + self
+                .shadow
+                .as_ref()
+                .map_or(0, |shadow| shadow.overhead_bytes())
+            + self.memo.bytes_held()
+    }
+
     /// Takes up a prefix that an earlier process saved; the number of tokens, 0 where there is
     /// none that fits.
     ///

@@ -94,35 +94,44 @@ impl Run<'_> {
         };
         if self.jump_ahead {
             let tokens = self.speller.forced(self.session, matcher)?;
-            if !tokens.is_empty() {
-                let before = matcher.checkpoint();
-                let mut room = tokens.len() <= self.budget;
-                for &token in &tokens {
-                    if !matcher.accept_token(token).map_err(grammar)? {
-                        return Err(grammar("a forced token was refused"));
-                    }
-                }
-                if room {
-                    let left = self.budget - tokens.len();
-                    room = closing::stays(
-                        &mut self.closable,
-                        self.speller,
-                        self.session,
-                        matcher,
-                        left,
-                    )?;
-                }
-                if !room {
-                    matcher.rollback(before);
-                    return self.close().map(Some);
-                }
-                for token in tokens {
-                    self.record(Choice::forced(token), Duration::ZERO);
-                }
+            if let Some(stop) = self.pass(&tokens)? {
+                return Ok(Some(stop));
+            }
+            for token in tokens {
+                self.record(Choice::forced(token), Duration::ZERO);
             }
         }
         let finished = self.matcher.as_ref().is_some_and(Matcher::is_finished);
         Ok(finished.then_some(Stop::Complete))
+    }
+
+    /// Moves the matcher past `tokens`. `Some`: there is no room for them, and the text is ended
+    /// instead.
+    fn pass(&mut self, tokens: &[TokenId]) -> Result<Option<Stop>, GenerateError> {
+        let (Some(matcher), false) = (&mut self.matcher, tokens.is_empty()) else {
+            return Ok(None);
+        };
+        let before = matcher.checkpoint();
+        for &token in tokens {
+            if !matcher.accept_token(token).map_err(grammar)? {
+                return Err(grammar("a token that can follow was refused"));
+            }
+        }
+        let room = match self.budget.checked_sub(tokens.len()) {
+            None => false,
+            Some(left) => closing::stays(
+                &mut self.closable,
+                self.speller,
+                self.session,
+                matcher,
+                left,
+            )?,
+        };
+        if room {
+            return Ok(None);
+        }
+        matcher.rollback(before);
+        self.close().map(Some)
     }
 
     /// Runs to the end. The session holds the prompt; its logits are those after the last token
@@ -206,23 +215,8 @@ impl Run<'_> {
                 choice
             }
         };
-        let Some(matcher) = &mut self.matcher else {
-            return Ok(None);
-        };
-        let before = matcher.checkpoint();
-        if !matcher.accept_token(choice.token).map_err(grammar)? {
-            return Err(grammar("a token of the mask was refused"));
-        }
-        let left = self.budget - 1;
-        if !closing::stays(
-            &mut self.closable,
-            self.speller,
-            self.session,
-            matcher,
-            left,
-        )? {
-            matcher.rollback(before);
-            return self.close().map(Some);
+        if let Some(stop) = self.pass(&[choice.token])? {
+            return Ok(Some(stop));
         }
         self.record(choice, mask_time);
         Ok(None)
@@ -277,30 +271,8 @@ impl Run<'_> {
             return Ok(Taken::Nothing);
         }
         self.note(&set, &probabilities, taken);
-        let Some(matcher) = &mut self.matcher else {
-            return Ok(Taken::Nothing);
-        };
-        let before = matcher.checkpoint();
-        for &token in tokens {
-            if !matcher.accept_token(token).map_err(grammar)? {
-                return Err(grammar("a token of an alternative was refused"));
-            }
-        }
-        let left = self.budget.checked_sub(tokens.len());
-        let stays = match left {
-            None => false,
-            Some(left) => closing::stays(
-                &mut self.closable,
-                self.speller,
-                self.session,
-                matcher,
-                left,
-            )?,
-        };
-        if !stays {
-            matcher.rollback(before);
-            self.session.set(&base, &mut |_| true)?;
-            return self.close().map(Taken::Ended);
+        if let Some(stop) = self.pass(tokens)? {
+            return Ok(Taken::Ended(stop));
         }
         let all = [base.as_slice(), tokens].concat();
         self.session.set(&all, &mut |_| true)?;

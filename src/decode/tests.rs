@@ -21,7 +21,7 @@ const CORPUS: &str = "{\"tool\":\"turn_on\",\"arguments\":{\"device\":\"kitchen 
 
 /// All bytes, pieces of [`CORPUS`] that also cut characters in two, and three control tokens of
 /// which two end a generation.
-fn vocabulary() -> Arc<Vocabulary> {
+pub(super) fn vocabulary() -> Arc<Vocabulary> {
     let token = |bytes: &[u8], kind| Token {
         bytes: bytes.to_vec(),
         kind,
@@ -53,7 +53,7 @@ fn vocabulary() -> Arc<Vocabulary> {
 }
 
 /// The grammar of what `pattern` matches, by an independent reading of it.
-fn grammar_of(pattern: &str) -> Grammar {
+pub(super) fn grammar_of(pattern: &str) -> Grammar {
     let hir = regex_syntax::parse(pattern).unwrap();
     let mut builder = GrammarBuilder::new();
     let root = builder.add("root", expression(&hir));
@@ -83,7 +83,7 @@ fn expression(hir: &Hir) -> Expr {
     }
 }
 
-const PATTERNS: &[&str] = &[
+pub(super) const PATTERNS: &[&str] = &[
     "yes",
     "yes|no|maybe",
     "[a-z]{3,8}",
@@ -121,7 +121,7 @@ impl Format for Plain {
     }
 }
 
-fn prompt(text: &str) -> Prompt {
+pub(super) fn prompt(text: &str) -> Prompt {
     Prompt {
         messages: vec![
             Message {
@@ -137,7 +137,7 @@ fn prompt(text: &str) -> Prompt {
     }
 }
 
-fn generator(seed: u64) -> SessionGenerator {
+pub(super) fn generator(seed: u64) -> SessionGenerator {
     let vocabulary = vocabulary();
     SessionGenerator::new(
         "random",

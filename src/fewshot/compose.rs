@@ -8,8 +8,8 @@ use super::pool::{Pool, Query, Shown};
 use crate::call::Reply;
 use std::ops::Range;
 
-/// Fewest letters and digits that a part has beside its name, if it says what to do.
-const WORDS: usize = 4;
+/// Ends of sentences.
+const ENDS: [char; 4] = ['.', '!', '。', '！'];
 
 impl Pool {
     /// One example that does for each of the `named` live values what the request seems to want,
@@ -44,7 +44,7 @@ impl Pool {
             match &mut joined {
                 None => joined = Some((shown, vec![call])),
                 Some((first, calls)) => {
-                    let request = shown.request.trim_end_matches(['.', '!', '。', '！']);
+                    let request = shown.request.trim_end_matches(ENDS);
                     first.request = join(&first.request, request);
                     first.score = first.score.min(shown.score);
                     calls.push(call);
@@ -127,22 +127,22 @@ const LINKS: [&str; 12] = [
     ",", ";", ".", "，", "；", "。", " and ", " then ", " и ", "和", "然后", "并",
 ];
 
-/// How many letters say what to do: in scripts written without blanks one does.
+/// How many letters or digits beside its name a part has at least, if it says what to do: in
+/// Chinese one does.
 fn words_of(part: &str) -> usize {
-    if part.chars().any(|c| ('\u{3400}'..='\u{9FFF}').contains(&c)) {
-        1
-    } else {
-        WORDS - 1
-    }
+    if has_han(part) { 1 } else { 3 }
+}
+
+fn has_han(text: &str) -> bool {
+    text.chars().any(|c| ('\u{3400}'..='\u{9FFF}').contains(&c))
 }
 
 /// Two requests as one, in the language that they are written in.
 fn join(first: &str, second: &str) -> String {
-    let first = first.trim_end_matches(['.', '!', '。', '！']);
-    let with = |f: fn(char) -> bool| first.chars().any(f);
-    let link = if with(|c| ('\u{3400}'..='\u{9FFF}').contains(&c)) {
+    let first = first.trim_end_matches(ENDS);
+    let link = if has_han(first) {
         "，"
-    } else if with(|c| ('\u{400}'..='\u{4FF}').contains(&c)) {
+    } else if first.chars().any(|c| ('\u{400}'..='\u{4FF}').contains(&c)) {
         " и "
     } else {
         " and "

@@ -137,6 +137,10 @@ impl Writer {
             .zip(&set.members)
             .filter(|(_, member)| member.required)
             .fold(0_u64, |bits, (at, _)| bits | 1 << at);
+        if set.max.is_some_and(|max| required.count_ones() > max) {
+            // More must be there than may be: no text at all.
+            return Ok(Expr::Alt(Vec::new()));
+        }
         let mut rules: FxHashMap<Seen, RuleId> = FxHashMap::default();
         let mut open: VecDeque<Seen> = VecDeque::new();
         let mut start = Expr::Empty;

@@ -48,16 +48,6 @@ impl Lexicon {
         &self.trie
     }
 
-    /// Whether some token begins with `prefix` and is longer.
-    pub fn extends(&self, prefix: &[u8]) -> bool {
-        if prefix.is_empty() {
-            return !self.trie.nodes().is_empty();
-        }
-        self.trie
-            .find(prefix)
-            .is_some_and(|at| self.trie.nodes()[at].end as usize > at + 1)
-    }
-
     /// Bytes of memory held beyond the vocabulary itself.
     pub fn bytes_held(&self) -> usize {
         self.trie.bytes_held() + self.named.len() * 48

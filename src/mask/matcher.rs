@@ -230,22 +230,6 @@ impl Matcher {
         Ok(true)
     }
 
-    /// How many of `bytes` can follow before the first that cannot.
-    ///
-    /// # Errors
-    /// If a limit is exceeded.
-    pub fn matching_bytes(&mut self, bytes: &[u8]) -> Result<usize, MatcherError> {
-        let mut core = self.shared.lock();
-        let mut state = self.state;
-        for (at, &byte) in bytes.iter().enumerate() {
-            state = core.automaton.step(state, byte)?;
-            if state == DEAD_STATE {
-                return Ok(at);
-            }
-        }
-        Ok(bytes.len())
-    }
-
     /// Whether the text may end here.
     pub fn is_accepting(&self) -> bool {
         self.shared.lock().automaton.accepts(self.state)
@@ -280,14 +264,6 @@ impl Matcher {
     /// The bytes that can follow, as 256 bits, lowest first.
     pub fn allowed_bytes(&self) -> [u64; 4] {
         *self.shared.lock().automaton.allowed(self.state)
-    }
-
-    /// Whether `byte` can follow.
-    ///
-    /// # Errors
-    /// None at present; matching may come to need it.
-    pub fn allows_byte(&mut self, byte: u8) -> Result<bool, MatcherError> {
-        Ok(self.shared.lock().automaton.allows(self.state, byte))
     }
 
     /// Whether a token exists that starts with `tail` and goes on in a way that the grammar

@@ -1,7 +1,11 @@
 //! The manifest: which models are known by name, where they come from, and what they must hash to.
 
 use serde::Deserialize;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+/// Bytes of the longest manifest that is read.
+const LONGEST: u64 = 1 << 20;
 
 const BUILT_IN: &str = include_str!("../../models/models.toml");
 
@@ -49,6 +53,17 @@ pub struct Entry {
     /// Where it can be fetched, best first.
     #[serde(default, rename = "source")]
     pub sources: Vec<Source>,
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs_err::File::open(path)?
+        .take(LONGEST + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+    }
+    Ok(text)
 }
 
 fn usual_dialect() -> String {
@@ -112,7 +127,7 @@ pub enum ManifestError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It is not TOML, or not of this form.
     #[error("{place}, line {line}: {message}")]
@@ -161,7 +176,7 @@ impl Manifest {
         let Some(path) = path else {
             return Ok(manifest);
         };
-        let text = fs_err::read_to_string(path).map_err(|source| ManifestError::Read {
+        let text = read(path).map_err(|source| ManifestError::Read {
             path: path.to_owned(),
             source,
         })?;

@@ -66,7 +66,7 @@ impl ActiveTask {
     ) -> Result<Self, TaskError> {
         let created = Event::TaskCreated {
             goal: goal.to_owned(),
-            definition,
+            definition: Box::new(definition),
             settings,
         };
         let (log, entry) = journal.create(id, now, created)?;
@@ -91,7 +91,7 @@ impl ActiveTask {
     ) -> Result<Self, TaskError> {
         let event = Event::TaskCreated {
             goal: goal.to_owned(),
-            definition,
+            definition: Box::new(definition),
             settings,
         };
         let entry = Entry {

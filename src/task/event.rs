@@ -39,7 +39,7 @@ pub enum Event {
         /// What the person asked for.
         goal: String,
         /// The whole definition, so that a later change of its file cannot change the past.
-        definition: Definition,
+        definition: Box<Definition>,
         /// What the run was started with, for the reader.
         settings: Value,
     },

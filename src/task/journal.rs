@@ -111,7 +111,8 @@ impl Journal {
         self
     }
 
-    /// Opens an existing journal for reading only: it works in a read-only folder too.
+    /// Opens an existing journal for reading only: it works in a read-only folder too. An empty
+    /// file is a journal without tasks.
     ///
     /// # Errors
     /// Where there is none, or it cannot be read.
@@ -133,10 +134,10 @@ impl Journal {
             check_format(&connection, path)?;
         }
         if check_format(&connection, path)? == 0 {
-            return Err(JournalError::NotAJournal {
-                path: path.into(),
-                reason: "it is empty".into(),
-            });
+            // Whoever made it was killed before there was a table in it: no task is on record.
+            // Heads still tell where there were some.
+            connection = Connection::open_in_memory().map_err(fail)?;
+            connection.execute_batch(SCHEMA).map_err(fail)?;
         }
         connection
             .busy_timeout(Duration::from_secs(BUSY_SECONDS))

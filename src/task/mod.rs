@@ -8,6 +8,7 @@
 pub mod active;
 mod chain;
 pub mod check;
+mod check_flow;
 pub mod claim;
 pub mod condition;
 pub mod definition;

@@ -166,7 +166,7 @@ impl Task {
             id: id.clone(),
             goal: goal.clone(),
             created: first.time,
-            definition: definition.clone(),
+            definition: Definition::clone(definition),
             settings: settings.clone(),
             state: definition.start.clone(),
             status: Status::Running,

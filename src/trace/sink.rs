@@ -116,6 +116,28 @@ impl fmt::Debug for JsonLines {
     }
 }
 
+/// Runs of one task that may begin within one second.
+const MOST_ALIKE: usize = 1000;
+
+/// The file `name.jsonl`, or `name_0002.jsonl` and so on where a run that began in the same second has
+/// that: names are sorted in the order in which they came.
+fn create_new(folder: &Path, name: &str) -> Result<(PathBuf, File), (PathBuf, io::Error)> {
+    let mut number = 1;
+    loop {
+        let path = match number {
+            1 => folder.join(format!("{name}.jsonl")),
+            _ => folder.join(format!("{name}_{number:04}.jsonl")),
+        };
+        match File::options().append(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_ALIKE => {
+                number += 1;
+            }
+            Err(error) => return Err((path, error)),
+        }
+    }
+}
+
 impl JsonLines {
     /// Begins a run's trace; prunes earlier ones first.
     ///
@@ -143,12 +165,9 @@ impl JsonLines {
         };
         prune(folder, earlier).map_err(|error| fail(folder, error))?;
         let time = clock().strftime("%Y%m%dT%H%M%SZ");
-        let path = folder.join(format!("{time}-{trace_id}.jsonl"));
-        let mut file = File::options()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|error| fail(&path, error))?;
+        let name = format!("{time}-{trace_id}");
+        let (path, mut file) =
+            create_new(folder, &name).map_err(|(path, error)| fail(&path, error))?;
         // A full disk takes a new file, but not a byte in it.
         if let Err(error) = file.write_all(b"\n").and_then(|()| file.set_len(0)) {
             _ = fs_err::remove_file(&path);
@@ -279,6 +298,22 @@ mod tests {
             name: "n".into(),
             data,
         }
+    }
+
+    #[test]
+    fn runs_of_one_second_have_a_file_each_in_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = TraceSettings::new(folder.path().to_owned());
+        let paths: Vec<PathBuf> = (0..11)
+            .map(|_| {
+                let trace = JsonLines::create(&settings, "1ngsz80-007", clock()).unwrap();
+                trace.path().unwrap().to_owned()
+            })
+            .collect();
+        let mut sorted = paths.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(paths, sorted);
     }
 
     #[test]

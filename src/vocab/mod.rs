@@ -119,6 +119,12 @@ impl Vocabulary {
         self.longest
     }
 
+    /// Bytes of memory that the tokens take.
+    pub fn bytes_held(&self) -> usize {
+        let spelled: usize = self.tokens.iter().map(|token| token.bytes.capacity()).sum();
+        self.tokens.len() * size_of::<Token>() + spelled
+    }
+
     /// A hash of all tokens: two vocabularies with the same one share masks.
     pub fn fingerprint(&self) -> u128 {
         self.fingerprint

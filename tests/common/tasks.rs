@@ -194,7 +194,9 @@ impl Generator for Guide {
             let mut matcher = start.clone();
             matcher.accept_bytes(reply.as_bytes()).unwrap() && matcher.is_accepting()
         });
-        let text = legal.unwrap_or_else(|| panic!("no way on in\n{grammar}"));
+        let Some(text) = legal else {
+            unreachable!("no way on in\n{grammar}")
+        };
         Ok(Generation {
             text: text.clone(),
             stop: Stop::Complete,

@@ -2,6 +2,7 @@
 
 use super::json;
 use super::value::Value;
+use crate::bench::bounded;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::HashMap;
@@ -297,17 +298,9 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn text_of(path: &Path) -> Result<String, DatasetError> {
-    use std::io::Read as _;
-    let mut text = String::new();
-    fs_err::File::open(path)?
-        .take(LARGEST + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        return Err(DatasetError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
-    Ok(text)
+    bounded::read(path, LARGEST)?.ok_or_else(|| DatasetError::TooLarge {
+        path: path.to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::schema::tool;
 use super::value::{Int, Value};
 use crate::agent::context::lay_out;
 use crate::agent::{Examples, Layout, Settings};
-use crate::bench::record::Record;
+use crate::bench::record::{Record, Spent};
 use crate::call::{Call, Dialect, Domains, Moves, Policy, Reply, ToolSpec, turn_grammar};
 use crate::model::{
     Cancel, GenerateError, GenerateRequest, Generation, Generator, Message, Prompt, Role, Stop,
@@ -80,7 +80,10 @@ impl Asker<'_> {
             id: question.id.clone(),
             group: question.category.name().to_owned(),
             request: question.request().to_owned(),
-            turns: 1,
+            spent: Spent {
+                turns: 1,
+                ..Spent::default()
+            },
             ..Record::default()
         };
         let moves = match moves(question, &self.settings) {
@@ -307,11 +310,14 @@ fn json_integer(int: &Int) -> serde_json::Value {
 
 fn measured(generation: &Generation, record: &mut Record) {
     let stats = &generation.stats;
-    record.prompt_reused = stats.prompt_reused;
-    record.prompt_evaluated = stats.prompt_evaluated;
-    record.forced = stats.forced;
-    record.chosen = stats.chosen;
-    record.seconds = stats.total_time.as_secs_f64();
+    record.spent = Spent {
+        prompt_reused: stats.prompt_reused,
+        prompt_evaluated: stats.prompt_evaluated,
+        forced: stats.forced,
+        chosen: stats.chosen,
+        seconds: stats.total_time.as_secs_f64(),
+        ..record.spent
+    };
 }
 
 #[cfg(test)]

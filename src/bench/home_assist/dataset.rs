@@ -1,6 +1,7 @@
 //! The data set's files: a folder a home, `_fixtures.yaml` with its inventory, and beside it files
 //! of requests.
 
+use crate::bench::bounded;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -236,16 +237,9 @@ impl Ignored {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, DatasetError> {
-    use std::io::Read as _;
-    let mut text = String::new();
-    fs_err::File::open(path)?
-        .take(LARGEST + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        return Err(DatasetError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
+    let text = bounded::read(path, LARGEST)?.ok_or_else(|| DatasetError::TooLarge {
+        path: path.to_owned(),
+    })?;
     serde_saphyr::from_str(&text).map_err(|error| DatasetError::File {
         path: path.to_owned(),
         message: error

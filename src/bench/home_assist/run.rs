@@ -7,7 +7,7 @@ use super::dataset::Case;
 use super::mapping::{States, World};
 use crate::agent::{AgentError, StopReason};
 use crate::bench::episode::Player;
-use crate::bench::record::Record;
+use crate::bench::record::{Record, Spent};
 use crate::tool::home::{HouseError, HouseFile, tools};
 use crate::tool::{RegisterError, Registry};
 use std::path::Path;
@@ -84,12 +84,7 @@ pub fn run(
         calls: episode.calls,
         text: episode.text,
         wrong_effects,
-        turns: episode.figures.turns,
-        prompt_reused: episode.figures.prompt_reused,
-        prompt_evaluated: episode.figures.prompt_evaluated,
-        forced: episode.figures.forced,
-        chosen: episode.figures.chosen,
-        seconds: episode.figures.elapsed.as_secs_f64(),
+        spent: Spent::from(&episode.figures),
         confidence: None,
     }))
 }

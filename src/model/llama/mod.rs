@@ -107,11 +107,6 @@ impl LlamaModel {
         self.model.weight_bytes()
     }
 
-    /// Bytes held beside the weights: the vocabulary.
-    pub fn overhead_bytes(&self) -> usize {
-        self.tokenizer.bytes_held()
-    }
-
     /// Threads that sessions compute with.
     pub fn threads(&self) -> usize {
         usize::try_from(self.parameters.threads).unwrap_or(1)

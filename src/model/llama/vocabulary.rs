@@ -197,16 +197,6 @@ impl Tokenizer {
         }
         Ok(())
     }
-
-    /// Bytes of memory held, vocabulary included.
-    pub(super) fn bytes_held(&self) -> usize {
-        let each = size_of::<Token>();
-        let spelled: usize = (0..self.vocabulary.len())
-            .filter_map(|id| self.vocabulary.token(id as TokenId))
-            .map(|token| token.bytes.capacity())
-            .sum();
-        self.vocabulary.len() * each + spelled
-    }
 }
 
 /// What token `id` is and spells.

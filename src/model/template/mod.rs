@@ -73,11 +73,6 @@ impl ChatTemplate {
         Self(Kind::Plain)
     }
 
-    /// Whether this is [`plain`](Self::plain).
-    pub fn is_plain(&self) -> bool {
-        matches!(self.0, Kind::Plain)
-    }
-
     /// Renders `prompt`. Where the template refuses system messages or two messages of one role
     /// in a row, they are folded into the next one.
     ///

@@ -264,6 +264,20 @@ struct Fraction {
 }
 
 impl Fraction {
+    /// There is no such fraction.
+    const NONE: Self = Self {
+        nullable: false,
+        more: None,
+    };
+
+    /// One of these digits, of which there is at least one.
+    fn some(alternatives: Vec<Re>) -> Self {
+        Self {
+            nullable: false,
+            more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
+        }
+    }
+
     fn any(most: Option<u32>) -> Self {
         Self {
             nullable: true,
@@ -293,6 +307,12 @@ impl Fraction {
         }
     }
 
+    /// Behind this digit, where there is any such fraction.
+    fn after(self, first: u8) -> Option<Re> {
+        let possible = self.nullable || self.more.is_some();
+        possible.then(|| Re::concat([digit(first, first), self.tail()]))
+    }
+
     /// Not below `bound`, or above it.
     fn above(bound: &[u8], closed: bool, most: Option<u32>) -> Self {
         let Some((&first, rest)) = bound.split_first() else {
@@ -306,10 +326,7 @@ impl Fraction {
             };
         };
         if most == Some(0) {
-            return Self {
-                nullable: false,
-                more: None,
-            };
+            return Self::NONE;
         }
         let most = most.map(|most| most - 1);
         let mut alternatives = Vec::new();
@@ -317,13 +334,8 @@ impl Fraction {
             alternatives.push(Re::concat([digit(first + 1, 9), digits(0, most)]));
         }
         let tail = Self::above(rest, closed, most);
-        if tail.nullable || tail.more.is_some() {
-            alternatives.push(Re::concat([digit(first, first), tail.tail()]));
-        }
-        Self {
-            nullable: false,
-            more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
-        }
+        alternatives.extend(tail.after(first));
+        Self::some(alternatives)
     }
 
     /// Not above `bound`, or below it.
@@ -335,10 +347,7 @@ impl Fraction {
                     more: (most != Some(0)).then(|| Re::repeat(digit(0, 0), 1, most)),
                 }
             } else {
-                Self {
-                    nullable: false,
-                    more: None,
-                }
+                Self::NONE
             };
         };
         if most == Some(0) {
@@ -353,9 +362,7 @@ impl Fraction {
             alternatives.push(Re::concat([digit(0, first - 1), digits(0, most)]));
         }
         let tail = Self::below(rest, closed, most);
-        if tail.nullable || tail.more.is_some() {
-            alternatives.push(Re::concat([digit(first, first), tail.tail()]));
-        }
+        alternatives.extend(tail.after(first));
         Self {
             nullable: true,
             more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
@@ -372,17 +379,8 @@ impl Fraction {
         if low.is_empty() && low_closed {
             return Self::below(high, high_closed, most);
         }
-        if high.is_empty() {
-            return Self {
-                nullable: false,
-                more: None,
-            };
-        }
-        if most == Some(0) {
-            return Self {
-                nullable: false,
-                more: None,
-            };
+        if high.is_empty() || most == Some(0) {
+            return Self::NONE;
         }
         let most = most.map(|most| most - 1);
         let first = low.first().copied().unwrap_or(0);
@@ -390,34 +388,23 @@ impl Fraction {
         let low_rest = low.get(1..).unwrap_or(&[]);
         let high_rest = high.get(1..).unwrap_or(&[]);
         if first > last {
-            return Self {
-                nullable: false,
-                more: None,
-            };
+            return Self::NONE;
         }
         if first == last {
             let tail = Self::between(low_rest, low_closed, high_rest, high_closed, most);
-            let possible = tail.nullable || tail.more.is_some();
             return Self {
                 nullable: false,
-                more: possible.then(|| Re::concat([digit(first, first), tail.tail()])),
+                more: tail.after(first),
             };
         }
         let mut alternatives = Vec::new();
         let tail = Self::above(low_rest, low_closed, most);
-        if tail.nullable || tail.more.is_some() {
-            alternatives.push(Re::concat([digit(first, first), tail.tail()]));
-        }
+        alternatives.extend(tail.after(first));
         if first + 1 < last {
             alternatives.push(Re::concat([digit(first + 1, last - 1), digits(0, most)]));
         }
         let tail = Self::below(high_rest, high_closed, most);
-        if tail.nullable || tail.more.is_some() {
-            alternatives.push(Re::concat([digit(last, last), tail.tail()]));
-        }
-        Self {
-            nullable: false,
-            more: (!alternatives.is_empty()).then(|| Re::alt(alternatives)),
-        }
+        alternatives.extend(tail.after(last));
+        Self::some(alternatives)
     }
 }
