@@ -46,8 +46,8 @@ impl Inbox {
         }
     }
 
-    /// Sorts what has come.
-    fn sort(&mut self) {
+    /// Sorts what has come so far.
+    pub fn sort(&mut self) {
         loop {
             match self.lines.try_recv() {
                 Ok(line) => self.take(&String::from_utf8_lossy(&line)),
@@ -83,15 +83,10 @@ impl Inbox {
         self.following.pop_front()
     }
 
-    /// Waits for a line that answers a question; what came before the question is no answer.
-    /// `None` at the end of the lines, or where `cancel` was set meanwhile.
-    pub fn answer(&mut self, cancel: &Cancel) -> Option<String> {
-        self.sort();
-        self.wait(cancel)
-    }
-
-    /// Waits for a line that nobody has sorted.
-    fn wait(&self, cancel: &Cancel) -> Option<String> {
+    /// Waits for a line that answers a question. Whoever asks calls [`sort`](Self::sort) before
+    /// the question can be seen: what was typed earlier is no answer, what is typed at the sight
+    /// of it is. `None` at the end of the lines, or where `cancel` was set meanwhile.
+    pub fn answer(&self, cancel: &Cancel) -> Option<String> {
         while !cancel.is_cancelled() {
             match self.lines.recv_timeout(TICK) {
                 Ok(line) => return Some(String::from_utf8_lossy(&line).trim().to_owned()),
@@ -175,7 +170,7 @@ mod tests {
         assert_eq!(early.as_deref(), Some("yes"));
         writer.write_all(b"no\n").unwrap();
         let cancel = Cancel::default();
-        assert_eq!(inbox.wait(&cancel).as_deref(), Some("no"));
+        assert_eq!(inbox.answer(&cancel).as_deref(), Some("no"));
         assert_eq!(inbox.steer().as_deref(), Some("yes"));
         cancel.cancel();
         assert_eq!(inbox.answer(&cancel), None, "nobody waits any longer");

@@ -80,6 +80,9 @@ impl<'i, R: BufRead, W: Write> Asker<'i, R, W> {
     /// stream fails.
     fn ask(&mut self, question: &str) -> Option<String> {
         self.progress.finish_and_clear();
+        if let Lines::Inbox(inbox) = &mut self.input {
+            inbox.sort();
+        }
         write!(self.output, "{question} ").ok()?;
         self.output.flush().ok()?;
         let present = self.present.as_mut()?;

@@ -16,6 +16,10 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns before a call.
+const MARGIN: usize = 5;
 
 /// Most characters of a tool's result or an argument that are shown; the trace has all of it.
 const SHOWN: usize = 240;
@@ -133,6 +137,19 @@ impl<W: Write> View<W> {
         }
     }
 
+    /// A note beside a call, or under it where there is no room.
+    fn beside(&self, line: &str, style: anstyle::Style, note: &str) -> String {
+        let last = line.rsplit('\n').next().unwrap_or_default();
+        let taken = anstream::adapter::strip_str(last).to_string().width();
+        let fits = |columns| MARGIN + taken + 2 + note.width() <= columns;
+        let between = if self.columns.is_none_or(fits) {
+            "  "
+        } else {
+            "\n       "
+        };
+        format!("{between}{}", paint(style, note))
+    }
+
     fn session(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::RunStarted {
@@ -154,21 +171,21 @@ impl<W: Write> View<W> {
             }
             Event::Prefill { .. } | Event::Reply { .. } => Ok(()),
             Event::CallStarted { call, dry } => {
+                let margin = self.margin();
+                let line = call_line(call, self.columns);
                 let note = if *dry {
-                    paint(FAINT, "  (dry run: not executed)")
+                    self.beside(&line, FAINT, "(dry run: not executed)")
                 } else {
                     String::new()
                 };
-                let margin = self.margin();
-                let line = call_line(call, self.columns);
                 writeln!(self.out, "{margin}{line}{note}")
             }
             Event::Approval { granted: true, .. } => Ok(()),
             Event::Approval { call, .. } => {
                 let margin = self.margin();
-                let word = paint(WARN, "not approved");
                 let line = call_line(call, self.columns);
-                writeln!(self.out, "{margin}{line}  {word}")
+                let word = self.beside(&line, WARN, "not approved");
+                writeln!(self.out, "{margin}{line}{word}")
             }
             Event::CallFinished { outcome, .. } => self.outcome(outcome),
             Event::Failure { kind, hint } => {
