@@ -681,3 +681,17 @@ fn ten_thousand_values_are_one_state() {
     assert!(matcher.accept_bytes("ж77中".as_bytes()).unwrap());
     assert_eq!(matcher.closing_bytes().unwrap(), "a".repeat(27).as_bytes());
 }
+
+#[test]
+fn what_closes_a_text_can_be_read() {
+    let lexicon = lexicon();
+    for (grammar, closing) in [
+        (r#"root ::= "\"" [^"\\]{2} "\"""#, "\"aa\""),
+        (r#"root ::= [\x00-\x09 -/] | [\x01-\x7F] [0-9]"#, " "),
+        (r#"root ::= [1-9] [0-9]{2}"#, "100"),
+    ] {
+        let grammar = gbnf::parse(grammar, &Limits::default()).unwrap().grammar;
+        let mut matcher = matcher(&grammar, &lexicon).unwrap();
+        assert_eq!(matcher.closing_bytes().unwrap(), closing.as_bytes());
+    }
+}

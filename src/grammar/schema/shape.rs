@@ -306,6 +306,9 @@ impl NumberSet {
         if let Some(only) = &self.only {
             return only.is_empty();
         }
+        if self.integer == Some(false) && self.multiples.iter().any(Decimal::is_integer) {
+            return true;
+        }
         let (Some((low, low_closed)), Some((high, high_closed))) = (&self.low, &self.high) else {
             return false;
         };
