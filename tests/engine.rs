@@ -341,12 +341,19 @@ fn from_gbnf(text: &str) -> Grammar {
 
 /// Every token tried byte by byte on a copy.
 fn brute_force(matcher: &Matcher, lexicon: &Lexicon) -> Vec<TokenId> {
-    (0..lexicon.vocabulary().len() as TokenId)
-        .filter(|&token| {
-            let bytes = lexicon.vocabulary().bytes(token);
-            !bytes.is_empty() && matcher.clone().accept_bytes(bytes).unwrap()
-        })
-        .collect()
+    within_limits(matcher, lexicon).unwrap()
+}
+
+/// The same, where a token may lead to more readings than allowed.
+fn within_limits(matcher: &Matcher, lexicon: &Lexicon) -> Result<Vec<TokenId>, MatcherError> {
+    let mut found = Vec::new();
+    for token in 0..lexicon.vocabulary().len() as TokenId {
+        let bytes = lexicon.vocabulary().bytes(token);
+        if !bytes.is_empty() && matcher.clone().accept_bytes(bytes)? {
+            found.push(token);
+        }
+    }
+    Ok(found)
 }
 
 proptest! {
@@ -401,9 +408,14 @@ proptest! {
             return Ok(());
         };
         for choice in choices {
+            // A few grammars are ambiguous beyond what is followed.
+            let expected = match within_limits(&matcher, &lexicon) {
+                Err(MatcherError::Limit(_)) => return Ok(()),
+                expected => expected.unwrap(),
+            };
             let mask = matcher.mask().unwrap();
             let tokens: Vec<TokenId> = mask.iter().collect();
-            prop_assert_eq!(&tokens, &brute_force(&matcher, &lexicon), "in\n{}", grammar);
+            prop_assert_eq!(&tokens, &expected, "in\n{}", grammar);
             prop_assert_eq!(mask.len(), tokens.len());
             prop_assert_eq!(&tokens, &matcher.mask_plain().unwrap().iter().collect::<Vec<_>>());
             let forced = matcher.forced_bytes().unwrap();

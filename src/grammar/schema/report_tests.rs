@@ -70,6 +70,19 @@ fn names_of_constant_objects_are_held_to_property_names() {
     assert!(!matches(&schema, "{\"имя\": 1}"));
 }
 
+/// What is loose before for another reason, or for another type, excuses nothing.
+#[test]
+fn opposites_that_cannot_be_written_are_reported() {
+    let names = json!({ "propertyNames": { "maxLength": 2 } });
+    let overlapping = json!({ "uniqueItems": true, "oneOf": [true, names] });
+    assert_eq!(checked(&overlapping), ["/oneOf"]);
+    let lists = json!({
+        "uniqueItems": true, "items": { "enum": [1, 2] },
+        "not": { "type": "array", "items": { "const": 1 }, "uniqueItems": true },
+    });
+    assert_eq!(checked(&lists), ["/not"]);
+}
+
 /// As wherever an integer has bounds: readers of integers need not know of a negative zero.
 #[test]
 fn integers_have_no_negative_zero() {
