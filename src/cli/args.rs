@@ -433,9 +433,9 @@ pub struct Conformance {
     /// Also measure token masks with this model's vocabulary; can be repeated
     #[arg(long, value_name = "MODEL")]
     pub vocab: Vec<String>,
-    /// Order of the keys of an object in the grammar
-    #[arg(long, value_name = "ORDER", value_enum, default_value_t = Order::Schema)]
-    pub key_order: Order,
+    /// Order of the keys of an object in the grammar; repeated, each in turn
+    #[arg(long, value_name = "ORDER", value_enum, default_value = "schema")]
+    pub key_order: Vec<Order>,
     /// Only the first schemas of each data set
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,

@@ -1,7 +1,7 @@
 //! `snaffle bench maskbench` and `snaffle bench schema-suite`: thousands of schemas, each in a
 //! process that may take only so much time and memory.
 
-use super::args::Conformance;
+use super::args::{Conformance, Order};
 use super::context::Context;
 use super::engine::Words;
 use super::error::Failure;
@@ -139,38 +139,35 @@ fn run(context: &mut Context, args: &Conformance, sets: Vec<DataSet>) -> Result<
             .hint("--data names the folder of the data"));
     }
     let settings = context.settings(&args.settings.given)?;
-    let mut pool = Pool {
-        arguments: worker_arguments(args, &settings.models_dir),
-        jobs: args.jobs.unwrap_or_else(|| {
-            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-        }),
-        limit: Duration::from_secs(args.seconds.max(1)),
-        cancel: Interrupts::install()?.begin(),
-    };
-    pool.jobs = pool.jobs.max(1);
     for model in &args.vocab {
         // What is wrong with a model is said once, here.
         Words::open(model, &settings)?;
     }
-    let pieces: Vec<String> = sets.iter().flat_map(|set| set.lines.clone()).collect();
-    let bar = bar(context.terminal.shows_progress(), pieces.len());
-    let mut results: Vec<Option<Done>> = pieces.iter().map(|_| None).collect();
-    let cancel = pool.cancel.clone();
-    pool.run(&pieces, &mut |at, ended| {
-        bar.inc(1);
-        // Ctrl-C ends the workers too: that is no fault of their schemas.
-        if matches!(ended, Ended::Done(_)) || !cancel.is_cancelled() {
-            results[at] = done(&pieces[at], ended, args);
-        }
-    })?;
-    bar.finish_and_clear();
-    let mut results = results.into_iter();
-    let mut judged: Vec<(String, Vec<Done>)> = Vec::new();
-    for set in &sets {
-        let own = results.by_ref().take(set.lines.len()).flatten();
-        judged.push((set.name.clone(), own.collect()));
+    let jobs = args
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let cancel = Interrupts::install()?.begin();
+    let mut reports = Vec::new();
+    for &order in &args.key_order {
+        let pool = Pool {
+            arguments: worker_arguments(args, order, &settings.models_dir),
+            jobs: jobs.max(1),
+            limit: Duration::from_secs(args.seconds.max(1)),
+            cancel: cancel.clone(),
+        };
+        let judged = judged(context, args, &sets, &pool)?;
+        reports.push(show(context, args, order, &judged)?);
     }
-    write(context, args, &judged)?;
+    let value = match <[Value; 1]>::try_from(reports) {
+        Ok([report]) => report,
+        Err(reports) => json!({ "orders": reports }),
+    };
+    if let Some(path) = &args.output {
+        fs_err::write(path, format!("{value}\n"))?;
+    }
+    if context.terminal.json {
+        context.terminal.write_json(&value)?;
+    }
     if cancel.is_cancelled() {
         let message = "cancelled; the figures are of a part";
         return Err(Failure::new(Exit::Cancelled, message));
@@ -178,13 +175,39 @@ fn run(context: &mut Context, args: &Conformance, sets: Vec<DataSet>) -> Result<
     Ok(Exit::Success)
 }
 
+/// What came of the schemas of each data set.
+fn judged(
+    context: &Context,
+    args: &Conformance,
+    sets: &[DataSet],
+    pool: &Pool,
+) -> Result<Vec<(String, Vec<Done>)>, Failure> {
+    let pieces: Vec<String> = sets.iter().flat_map(|set| set.lines.clone()).collect();
+    let bar = bar(context.terminal.shows_progress(), pieces.len());
+    let mut results: Vec<Option<Done>> = pieces.iter().map(|_| None).collect();
+    pool.run(&pieces, &mut |at, ended| {
+        bar.inc(1);
+        // Ctrl-C ends the workers too: that is no fault of their schemas.
+        if matches!(ended, Ended::Done(_)) || !pool.cancel.is_cancelled() {
+            results[at] = done(&pieces[at], ended, args);
+        }
+    })?;
+    bar.finish_and_clear();
+    let mut results = results.into_iter();
+    let judged = sets.iter().map(|set| {
+        let own = results.by_ref().take(set.lines.len()).flatten();
+        (set.name.clone(), own.collect())
+    });
+    Ok(judged.collect())
+}
+
 /// Workers are started with what they need to know; paths as they are here.
-fn worker_arguments(args: &Conformance, models_dir: &Path) -> Vec<OsString> {
+fn worker_arguments(args: &Conformance, order: Order, models_dir: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["--quiet", "bench", "worker", "--key-order"]
         .map(OsString::from)
         .to_vec();
     arguments.push(
-        clap::ValueEnum::to_possible_value(&args.key_order)
+        clap::ValueEnum::to_possible_value(&order)
             .map_or_else(OsString::new, |value| value.get_name().into()),
     );
     arguments.push(format!("--memory={}", args.memory).into());
@@ -245,11 +268,13 @@ fn done(line: &str, ended: Ended, args: &Conformance) -> Option<Done> {
     Some(Done { judgement, masks })
 }
 
-fn write(
+/// Shows the figures of one order of keys, and returns the report of it.
+fn show(
     context: &mut Context,
     args: &Conformance,
+    order: Order,
     judged: &[(String, Vec<Done>)],
-) -> Result<(), Failure> {
+) -> Result<Value, Failure> {
     let mut total = Figures::default();
     let mut rows: Vec<(&str, Figures)> = Vec::new();
     for (name, schemas) in judged {
@@ -264,13 +289,14 @@ fn write(
         rows.push((name, figures));
     }
     rows.push(("all", total));
-    let value = report(args, judged, &rows);
-    if let Some(path) = &args.output {
-        fs_err::write(path, format!("{value}\n"))?;
-    }
+    let value = report(args, order, judged, &rows);
     let terminal = &mut context.terminal;
     if terminal.json {
-        return Ok(terminal.write_json(&value)?);
+        return Ok(value);
+    }
+    if args.key_order.len() > 1 {
+        let title = format!("keys in {} order", order_name(order));
+        writeln!(terminal.out, "{}", paint(STRONG, title))?;
     }
     let rows: Vec<(&str, &Figures)> = rows
         .iter()
@@ -295,7 +321,11 @@ fn write(
             "{hidden} refusals, instances in another order and false acceptances are not listed: --list does"
         ));
     }
-    Ok(())
+    Ok(value)
+}
+
+fn order_name(order: Order) -> String {
+    format!("{order:?}").to_lowercase()
 }
 
 /// Lines about what is wrong with a schema, and whether they are shown unasked.
@@ -340,7 +370,12 @@ fn trouble(judgement: &Judgement) -> Vec<(bool, String)> {
 }
 
 /// Everything, for a machine.
-fn report(args: &Conformance, judged: &[(String, Vec<Done>)], rows: &[(&str, Figures)]) -> Value {
+fn report(
+    args: &Conformance,
+    order: Order,
+    judged: &[(String, Vec<Done>)],
+    rows: &[(&str, Figures)],
+) -> Value {
     let figures: serde_json::Map<String, Value> = rows
         .iter()
         .map(|(name, figures)| ((*name).to_owned(), figures.to_json()))
@@ -352,7 +387,7 @@ fn report(args: &Conformance, judged: &[(String, Vec<Done>)], rows: &[(&str, Fig
         .collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "key_order": format!("{:?}", args.key_order).to_lowercase(),
+        "key_order": order_name(order),
         "seconds": args.seconds,
         "memory_mib": args.memory,
         "vocabularies": args.vocab,
@@ -378,7 +413,7 @@ pub fn work(context: &mut Context, args: &Conformance) -> Result<Exit, Failure> 
         })
         .collect::<Result<Vec<_>, Failure>>()?;
     let options = SchemaOptions {
-        key_order: args.key_order.into(),
+        key_order: args.key_order.first().copied().unwrap_or_default().into(),
         ..SchemaOptions::default()
     };
     limit_memory(args.memory << 20)?;

@@ -595,11 +595,13 @@ impl Automaton {
         if self.accepts(state) {
             return None;
         }
-        let mut best: Option<(u64, u8)> = None;
+        // Of several shortest ways the one that a person can read.
+        let mut best: Option<(u64, usize, u8)> = None;
         for &Configuration { pc, stack } in self.of(state) {
             let mut offer = |way: u64, byte: u8| {
-                if best.is_none_or(|(shortest, _)| way < shortest) {
-                    best = Some((way, byte));
+                let odd = oddness(byte);
+                if best.is_none_or(|(shortest, oddest, _)| (way, odd) < (shortest, oddest)) {
+                    best = Some((way, odd, byte));
                 }
             };
             match self.program.instructions[pc as usize] {
@@ -607,7 +609,7 @@ impl Automaton {
                     let below = self.stacks.top(stack).distance;
                     for edge in self.program.edges(span) {
                         let way = self.program.distance[edge.next as usize];
-                        offer(way.saturating_add(below), edge.low);
+                        offer(way.saturating_add(below), readable(edge.low, edge.high));
                     }
                 }
                 Instruction::Key { set, node } => {
@@ -618,7 +620,7 @@ impl Automaton {
                 _ => {}
             }
         }
-        best.map(|(_, byte)| byte)
+        best.map(|(_, _, byte)| byte)
     }
 
     /// Sorts a state's configurations by the lower part of their stacks: what is below the nearest
@@ -725,4 +727,23 @@ pub(crate) fn token_fits(named: u32, negated: bool, token: u32, is_text: bool) -
     } else {
         named == token
     }
+}
+
+/// Bytes that a person reads best, and those that can be printed at all.
+const READABLE: [(u8, u8); 4] = [(b'a', b'z'), (b'0', b'9'), (b'A', b'Z'), (b' ', b'~')];
+
+/// A byte from `low` to `high`, the least odd one.
+fn readable(low: u8, high: u8) -> u8 {
+    READABLE
+        .into_iter()
+        .find_map(|(first, last)| {
+            let byte = low.max(first);
+            (byte <= high.min(last)).then_some(byte)
+        })
+        .unwrap_or(low)
+}
+
+fn oddness(byte: u8) -> usize {
+    let kind = |&(first, last): &(u8, u8)| (first..=last).contains(&byte);
+    READABLE.iter().position(kind).unwrap_or(READABLE.len())
 }

@@ -59,6 +59,9 @@ impl From<SchemaError> for Trouble {
     }
 }
 
+/// What the report calls a combination of schemas that no keyword is to blame for.
+pub const COMBINED: &str = "combined schemas";
+
 /// A result of the algebra.
 pub type Outcome<T> = Result<T, Trouble>;
 
@@ -282,7 +285,7 @@ impl<'a> Algebra<'a> {
         if overflow {
             let site = site.unwrap_or_else(|| {
                 let root = self.document.root();
-                self.sites.enforced(root, "combined schemas")
+                self.sites.enforced(root, COMBINED)
             });
             self.sites
                 .check(site, "combining it takes more alternatives than allowed");

@@ -74,12 +74,11 @@ impl<'a> Algebra<'a> {
                     let site = self.sites.enforced(node, key);
                     let negated = self.not(term);
                     let other = self.shape(negated)?;
-                    let narrowed = self.intersection(&shape, &other, Some(site))?;
-                    if !narrowed.is_exact() && shape.is_exact() {
+                    shape = self.intersection(&shape, &other, Some(site))?;
+                    if shape.is_loose_like(&other) {
                         self.sites
                             .check(site, "its opposite cannot be written down");
                     }
-                    shape = narrowed;
                     continue;
                 }
                 "if" => {
@@ -225,11 +224,10 @@ impl<'a> Algebra<'a> {
         for (index, shape) in shapes.iter().enumerate() {
             let mut own = shape.clone();
             for &other in &overlaps[index] {
-                let exact = own.is_exact();
                 let negated = self.not(parts[other]);
                 let negated = self.shape(negated)?;
                 own = self.intersection(&own, &negated, Some(site))?;
-                if exact && !own.is_exact() {
+                if own.is_loose_like(&negated) {
                     self.sites.check(
                         site,
                         "the branches could not be proven to exclude each other",

@@ -60,12 +60,14 @@ impl Algebra<'_> {
         if min > 0 {
             out.push(ArraySet {
                 max: Some(min - 1),
+                origins: set.origins.clone(),
                 ..ArraySet::default()
             });
         }
         if let Some(max) = set.max {
             out.push(ArraySet {
                 min: max + 1,
+                origins: set.origins.clone(),
                 ..ArraySet::default()
             });
         }
@@ -76,6 +78,7 @@ impl Algebra<'_> {
                 out.push(ArraySet {
                     prefix,
                     min: index as u64 + 1,
+                    origins: set.origins.clone(),
                     ..ArraySet::default()
                 });
             }
@@ -83,6 +86,7 @@ impl Algebra<'_> {
         if set.rest == NEVER {
             out.push(ArraySet {
                 min: set.prefix.len() as u64 + 1,
+                origins: set.origins.clone(),
                 ..ArraySet::default()
             });
         } else if set.rest != ANY {
@@ -96,6 +100,7 @@ impl Algebra<'_> {
                     min: 1,
                     max: None,
                 }],
+                origins: set.origins.clone(),
                 ..ArraySet::default()
             });
         }
@@ -105,6 +110,7 @@ impl Algebra<'_> {
             }
             out.push(ArraySet {
                 rest: self.not(contains.term),
+                origins: set.origins.clone(),
                 ..ArraySet::default()
             });
         }
@@ -125,6 +131,7 @@ impl Algebra<'_> {
                         term: NEVER,
                         required: false,
                     }],
+                    origins: set.origins.clone(),
                     ..ObjectSet::default()
                 });
             }
@@ -135,6 +142,7 @@ impl Algebra<'_> {
                         term: self.not(property.term),
                         required: true,
                     }],
+                    origins: set.origins.clone(),
                     ..ObjectSet::default()
                 });
             }
@@ -142,12 +150,14 @@ impl Algebra<'_> {
         if set.min > 0 {
             out.push(ObjectSet {
                 max: Some(set.min - 1),
+                origins: set.origins.clone(),
                 ..ObjectSet::default()
             });
         }
         if let Some(max) = set.max {
             out.push(ObjectSet {
                 min: max + 1,
+                origins: set.origins.clone(),
                 ..ObjectSet::default()
             });
         }

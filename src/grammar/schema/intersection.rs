@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::algebra::{Algebra, Outcome};
+use super::algebra::{Algebra, COMBINED, Outcome};
 use super::shape::{
-    ArraySet, NEVER, ObjectSet, Property, Scope, StringSet, TermId, merged, tighter,
+    ArraySet, NEVER, ObjectSet, Property, Scope, SiteId, StringSet, TermId, merged, tighter,
 };
 
 impl Algebra<'_> {
@@ -32,6 +32,13 @@ impl Algebra<'_> {
             }
         }
         if unsure { None } else { Some(true) }
+    }
+
+    /// Reports that it cannot be told whether a text satisfies a pattern.
+    fn unmatched(&mut self, origins: &[SiteId]) {
+        let place = (self.document.root(), COMBINED);
+        let why = "the pattern is too large for an automaton";
+        self.sites.check_all(origins, place, why);
     }
 
     /// Strings that satisfy both sets.
@@ -80,8 +87,7 @@ impl Algebra<'_> {
                     Some(true) => kept.push(text.clone()),
                     None => {
                         set.loose = true;
-                        self.sites
-                            .check_all(&set.origins, "the pattern is too large for an automaton");
+                        self.unmatched(&set.origins);
                         kept.push(text.clone());
                     }
                 }
@@ -188,8 +194,34 @@ impl Algebra<'_> {
         self.settled_object(set)
     }
 
+    /// Properties whose names are not admitted cannot be there.
+    fn name_properties(&mut self, set: &mut ObjectSet) -> Outcome<()> {
+        for at in 0..set.names.len() {
+            let shape = self.shape(set.names[at])?;
+            set.loose |= shape.strings.iter().any(|names| names.loose);
+            for property in &mut set.properties {
+                let mut admitted = false;
+                for names in &shape.strings {
+                    match self.string_admits(names, &property.name) {
+                        Some(answer) => admitted |= answer,
+                        None => {
+                            admitted = true;
+                            set.loose = true;
+                            self.unmatched(&names.origins);
+                        }
+                    }
+                }
+                if !admitted {
+                    property.term = NEVER;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Draws the consequences of impossible properties.
     pub fn settled_object(&mut self, mut set: ObjectSet) -> Outcome<Option<ObjectSet>> {
+        self.name_properties(&mut set)?;
         let mut required = 0u64;
         let mut possible = 0u64;
         for index in 0..set.properties.len() {
@@ -252,8 +284,7 @@ impl Algebra<'_> {
                 Some(false) => {}
                 None => {
                     *loose = true;
-                    self.sites
-                        .check_all(&set.origins, "the pattern is too large for an automaton");
+                    self.unmatched(&set.origins);
                 }
             }
         }

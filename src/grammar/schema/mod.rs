@@ -25,6 +25,8 @@ mod text;
 #[cfg(test)]
 mod any_order_tests;
 #[cfg(test)]
+mod report_tests;
+#[cfg(test)]
 mod tests;
 
 pub use coverage::{Coverage, CoverageEntry, Treatment};

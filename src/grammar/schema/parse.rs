@@ -339,6 +339,13 @@ impl<'a> Algebra<'a> {
                         set.origins.push(self.sites.enforced(node, "format"));
                         any = true;
                     }
+                    None if format::is_left_to_the_validator(name) => {
+                        set.loose = true;
+                        any = true;
+                        let site = self.sites.enforced(node, "format");
+                        self.sites
+                            .check(site, "no regular expression says this format");
+                    }
                     None => {
                         self.sites
                             .annotation(node, "format", "this format is not known");

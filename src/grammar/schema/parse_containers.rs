@@ -1,13 +1,11 @@
 //! The keywords of arrays and objects.
 
-use std::rc::Rc;
-
 use serde_json::Value;
 
 use super::algebra::{Algebra, Outcome};
 use super::document::NodeId;
 use super::parse::Members;
-use super::shape::{ANY, ArraySet, Contains, Group, NEVER, ObjectSet, Property, Scope};
+use super::shape::{ANY, ArraySet, Contains, Group, ObjectSet, Property, Scope};
 use super::text::ecma::PatternError;
 
 impl<'a> Algebra<'a> {
@@ -250,17 +248,6 @@ impl<'a> Algebra<'a> {
             set.origins.push(site);
             if term != ANY {
                 set.names.push(term);
-                let shape = self.shape(term)?;
-                for index in 0..set.properties.len() {
-                    let name = Rc::clone(&set.properties[index].name);
-                    let mut admitted = false;
-                    for names in &shape.strings {
-                        admitted |= self.string_admits(names, &name).unwrap_or(true);
-                    }
-                    if !admitted {
-                        set.properties[index].term = NEVER;
-                    }
-                }
             }
         }
         if let Some(min) = self.count(node, members, "minProperties")? {

@@ -229,11 +229,25 @@ impl Shape {
 
     /// Whether it admits exactly what its schema does.
     pub fn is_exact(&self) -> bool {
-        !self.loose
-            && !self.numbers.iter().any(|set| set.loose)
-            && !self.strings.iter().any(|set| set.loose)
-            && !self.arrays.iter().any(|set| set.loose)
-            && !self.objects.iter().any(|set| set.loose)
+        !self.looseness().contains(&true)
+    }
+
+    /// Whether, for some type of value, both admit more than their schemas: what this one is
+    /// loose for may then come from the other.
+    pub fn is_loose_like(&self, other: &Self) -> bool {
+        let mut both = self.looseness().into_iter().zip(other.looseness());
+        both.any(|(own, other)| own && other)
+    }
+
+    /// Whether it admits more than its schema: of `null` and booleans, and of each other type.
+    fn looseness(&self) -> [bool; 5] {
+        [
+            self.loose && (self.null || self.booleans != [false, false]),
+            self.numbers.iter().any(|set| set.loose),
+            self.strings.iter().any(|set| set.loose),
+            self.arrays.iter().any(|set| set.loose),
+            self.objects.iter().any(|set| set.loose),
+        ]
     }
 }
 
@@ -305,6 +319,9 @@ impl NumberSet {
     pub fn is_empty(&self) -> bool {
         if let Some(only) = &self.only {
             return only.is_empty();
+        }
+        if self.integer == Some(false) && self.multiples.iter().any(Decimal::is_integer) {
+            return true;
         }
         let (Some((low, low_closed)), Some((high, high_closed))) = (&self.low, &self.high) else {
             return false;

@@ -82,8 +82,18 @@ impl<'a> Sites<'a> {
         }
     }
 
-    /// The same for several.
-    pub fn check_all(&mut self, sites: &[SiteId], why: &'static str) {
+    /// The same for several. If none is known, `keyword` at `node` stands for them: nothing is
+    /// weakened in silence.
+    pub fn check_all(
+        &mut self,
+        sites: &[SiteId],
+        (node, keyword): (NodeId, &'static str),
+        why: &'static str,
+    ) {
+        if sites.is_empty() {
+            let site = self.enforced(node, keyword);
+            self.check(site, why);
+        }
         for &site in sites {
             self.check(site, why);
         }

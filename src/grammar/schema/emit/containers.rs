@@ -47,9 +47,7 @@ impl Emitter<'_, '_> {
             if let Some(expr) = self.distinct(set, style)? {
                 return Ok(expr);
             }
-            self.algebra
-                .sites
-                .check_all(&set.origins, "no grammar compares items");
+            self.weakened(&set.origins, "array", "no grammar compares items");
         }
         let mut set = set.clone();
         let hint_item = format!("{hint}-item");
@@ -76,10 +74,8 @@ impl Emitter<'_, '_> {
             if let Some(expr) = self.containing(&set, hint, style)? {
                 return Ok(expr);
             }
-            self.algebra.sites.check_all(
-                &set.origins,
-                "no grammar of bearable size counts these items",
-            );
+            let why = "no grammar of bearable size counts these items";
+            self.weakened(&set.origins, "array", why);
             for contains in &set.contains {
                 set.min = set.min.max(contains.min);
             }
@@ -167,9 +163,11 @@ impl Emitter<'_, '_> {
         let counted = min > 0 || set.max.is_some_and(|max| max < total || extra.is_some());
         if extra.is_some() && min > 0 {
             // A key may be written twice, and then counts once.
-            self.algebra
-                .sites
-                .check_all(&set.origins, "an undeclared key may be written twice");
+            self.weakened(
+                &set.origins,
+                "object",
+                "an undeclared key may be written twice",
+            );
         }
         let bound = match set.max {
             Some(_) => None,
@@ -312,9 +310,8 @@ impl Emitter<'_, '_> {
         let total = pairs.len() as u64;
         let clamp = set.max.map_or(set.min, |max| max.max(set.min)).min(total);
         if (clamp + 1).saturating_mul(total) > MAX_COUNTED {
-            self.algebra
-                .sites
-                .check_all(&set.origins, "too many properties to count them");
+            let why = "too many properties to count them";
+            self.weakened(&set.origins, "object", why);
             return Ok(self.sequence(pairs, extra, hint, style, bound));
         }
         // after[count]: what may follow the pairs so far, given how many there were.
@@ -445,9 +442,8 @@ impl Emitter<'_, '_> {
         }
         let mut alternatives = Vec::new();
         if patterns.len() > MAX_PATTERNS {
-            self.algebra
-                .sites
-                .check_all(&set.origins, "too many patterns of names to tell apart");
+            let why = "too many patterns of names to tell apart";
+            self.weakened(&set.origins, "object", why);
             for key in keys {
                 alternatives.push((key, ANY));
             }

@@ -142,29 +142,30 @@ pub fn string(builder: &mut GrammarBuilder, options: &SchemaOptions) -> RuleId {
 /// Any integer.
 pub fn integer(builder: &mut GrammarBuilder, options: &SchemaOptions) -> RuleId {
     shared(builder, "integer", |_, _| {
-        Expr::seq([Expr::optional(text("-")), natural(options)])
+        let positive = positive(options);
+        Expr::alt([text("0"), Expr::seq([Expr::optional(text("-")), positive])])
     })
 }
 
-fn natural(options: &SchemaOptions) -> Expr {
-    Expr::alt([
-        text("0"),
-        Expr::seq([
-            class(&[('1', '9')]),
-            digits(
-                0,
-                options.bounds.integer_digits.map(|n| n.saturating_sub(1)),
-            ),
-        ]),
+/// An integer from 1, without a sign.
+fn positive(options: &SchemaOptions) -> Expr {
+    let most = options.bounds.integer_digits;
+    Expr::seq([
+        class(&[('1', '9')]),
+        digits(0, most.map(|n| n.saturating_sub(1))),
     ])
+}
+
+fn natural(options: &SchemaOptions) -> Expr {
+    Expr::alt([text("0"), positive(options)])
 }
 
 /// Any number.
 pub fn number(builder: &mut GrammarBuilder, options: &SchemaOptions) -> RuleId {
-    let integer = integer(builder, options);
     shared(builder, "number", |_, _| {
         Expr::seq([
-            Expr::Rule(integer),
+            Expr::optional(text("-")),
+            natural(options),
             Expr::optional(Expr::seq([
                 text("."),
                 digits(1, options.bounds.fraction_digits),

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::algebra::{Algebra, Outcome, Term, Trouble};
 use super::document::NodeId;
 use super::error::SchemaError;
-use super::shape::{ANY, NEVER, Shape, StringSet, TermId};
+use super::shape::{ANY, NEVER, Shape, SiteId, StringSet, TermId};
 use crate::grammar::ast::{Expr, GrammarBuilder, RuleId};
 
 /// Writes the rules of one schema.
@@ -115,6 +115,13 @@ impl<'a, 'b> Emitter<'a, 'b> {
                 )
             }
         }
+    }
+
+    /// Reports that a set is admitted without all that constrains it: the keywords that it comes
+    /// from, or its `kind` at the schema at hand where they are not known.
+    fn weakened(&mut self, origins: &[SiteId], kind: &'static str, why: &'static str) {
+        let sites = &mut self.algebra.sites;
+        sites.check_all(origins, (self.node, kind), why);
     }
 
     /// A fresh rule named after `hint`.

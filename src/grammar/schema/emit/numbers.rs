@@ -42,7 +42,7 @@ impl Emitter<'_, '_> {
         }
         if set.integer == Some(false) {
             if !unbounded || !plain {
-                self.weakened(set);
+                self.weakened_number(set);
             }
             return self.expression(&with_sign(Re::concat([
                 natural(options.bounds.integer_digits),
@@ -55,10 +55,10 @@ impl Emitter<'_, '_> {
             || !set.except.is_empty()
             || (!set.multiples.is_empty() && places.is_none())
         {
-            self.weakened(set);
+            self.weakened_number(set);
         }
         let Some(re) = self.decimals(set, places) else {
-            self.weakened(set);
+            self.weakened_number(set);
             return Expr::Rule(json::number(self.builder, &options));
         };
         self.expression(&re)
@@ -72,16 +72,9 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn weakened(&mut self, set: &NumberSet) {
-        self.algebra
-            .sites
-            .check_all(&set.origins, "no expression of bearable size for this");
-        if set.origins.is_empty() {
-            let site = self.algebra.sites.enforced(self.node, "number");
-            self.algebra
-                .sites
-                .check(site, "excluded numbers cannot all be written down");
-        }
+    fn weakened_number(&mut self, set: &NumberSet) {
+        let why = "no expression of bearable size for this";
+        self.weakened(&set.origins, "number", why);
     }
 
     fn integers(&mut self, set: &NumberSet, plain: bool, hint: &str) -> Expr {
@@ -93,7 +86,7 @@ impl Emitter<'_, '_> {
                 .is_some_and(|bound| bound.written_length() > MAX_WRITTEN)
         };
         if too_long(&low) || too_long(&high) {
-            self.weakened(set);
+            self.weakened_number(set);
             let options = self.algebra.options;
             return Expr::Rule(json::integer(self.builder, &options));
         }
@@ -114,7 +107,7 @@ impl Emitter<'_, '_> {
         match self.integer_automaton(set, &re) {
             Some(automaton) => self.automaton(&automaton, hint, &Expr::Empty),
             None => {
-                self.weakened(set);
+                self.weakened_number(set);
                 self.expression(&re)
             }
         }

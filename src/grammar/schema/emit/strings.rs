@@ -78,9 +78,8 @@ impl Emitter<'_, '_> {
             }
             None => {
                 // Without the exclusions and lengths perhaps?
-                self.algebra
-                    .sites
-                    .check_all(&set.origins, "together they take too large an automaton");
+                let why = "together they take too large an automaton";
+                self.weakened(&set.origins, "string", why);
                 let positive: Vec<PatternId> = set
                     .patterns
                     .iter()
