@@ -120,6 +120,9 @@ pub struct Figures {
     pub mask_time: Duration,
     /// Where the trace is.
     pub trace: Option<PathBuf>,
+    /// How sure the model was of its calls, between 0 and 1: the least, over the turns that called,
+    /// of the probability of all that was written, among what the turn's grammar allowed.
+    pub confidence: Option<f64>,
 }
 
 /// Watches a run.

@@ -15,8 +15,8 @@ use super::open::already_done;
 use super::person::Person;
 use crate::call::turn::TurnError;
 use crate::call::{
-    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
-    TurnOptions, Verdict, turn_grammar,
+    Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    ToolSpec, TurnOptions, Verdict, turn_grammar,
 };
 use crate::model::{
     Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Prompt, Sampling,
@@ -56,6 +56,9 @@ pub struct Settings {
     pub dry_run: bool,
     /// Every call that needs leave has it beforehand.
     pub approve_all: bool,
+    /// A call that changes something is asked about, whatever else approves it, where the model
+    /// is less sure of it than this, 0 to 1.
+    pub ask_below: Option<f64>,
 }
 
 impl Default for Settings {
@@ -73,6 +76,7 @@ impl Default for Settings {
             grammar: true,
             dry_run: false,
             approve_all: false,
+            ask_below: None,
         }
     }
 }
@@ -157,6 +161,8 @@ pub(super) struct Progress {
     pub(super) failures: usize,
     pub(super) shown: Option<Vec<Shown>>,
     pub(super) hint: Option<String>,
+    /// How sure the model was of the reply at hand.
+    confidence: Option<f64>,
 }
 
 /// What a turn leads to.
@@ -181,6 +187,7 @@ impl Agent<'_> {
             failures: 0,
             shown: None,
             hint: None,
+            confidence: None,
         };
         let resumed = task.sequence() > 1;
         self.observer.event(&Event::RunStarted {
@@ -342,6 +349,10 @@ impl Agent<'_> {
             Ok(Reply::Answer(text)) => self.answer(task, progress, text),
             Ok(Reply::Ask(question)) => self.ask(task, question),
             Ok(Reply::Calls(calls)) => {
+                let sure = generation.log_probability.map(f64::exp);
+                progress.confidence = sure;
+                let least = &mut progress.figures.confidence;
+                *least = [*least, sure].into_iter().flatten().reduce(f64::min);
                 if let Some(text) = already_done(task.task(), &legal, &calls) {
                     self.trace.emit(trace::Event::Note {
                         name: "repeated".to_owned(),
@@ -471,27 +482,30 @@ impl Agent<'_> {
             let failure = Failure::new(FailureKind::Constraint, message).of_tool(&call.tool);
             return self.failed(task, progress, failure);
         }
-        let checked = match progress.gate.check(moves, call) {
+        let verdict = match progress.gate.check(moves, call) {
             Err(failure) => return self.failed(task, progress, failure),
-            Ok(Verdict::Checked(checked)) => checked,
-            Ok(Verdict::Ask(pending)) => {
-                if self.settings.dry_run || self.settings.approve_all {
-                    pending.approve(Approval::Setting)
-                } else {
-                    let granted = self.person.approve(pending.call(), pending.spec());
-                    if !granted && self.cancel.is_cancelled() {
-                        // Not a no: resuming asks again.
-                        return Ok(Next::End(StopReason::Cancelled, None));
-                    }
-                    self.decided(task, pending.call(), granted)?;
-                    if !granted {
-                        return Ok(Next::End(StopReason::Refused, None));
-                    }
-                    pending.approve(Approval::Person)
-                }
-            }
+            Ok(verdict) => verdict,
         };
         let dry = self.settings.dry_run;
+        let unsure = self.unsure(progress, verdict.spec());
+        let settled = dry || (self.settings.approve_all && !unsure);
+        let asked = !settled && (unsure || matches!(verdict, Verdict::Ask(_)));
+        if asked {
+            let granted = self.person.approve(verdict.call(), verdict.spec());
+            if !granted && self.cancel.is_cancelled() {
+                // Not a no: resuming asks again.
+                return Ok(Next::End(StopReason::Cancelled, None));
+            }
+            self.decided(task, verdict.call(), granted)?;
+            if !granted {
+                return Ok(Next::End(StopReason::Refused, None));
+            }
+        }
+        let checked = match verdict {
+            Verdict::Checked(checked) => checked,
+            Verdict::Ask(pending) if asked => pending.approve(Approval::Person),
+            Verdict::Ask(pending) => pending.approve(Approval::Setting),
+        };
         self.observer.event(&Event::CallStarted {
             call: checked.call().clone(),
             dry,
@@ -500,6 +514,13 @@ impl Agent<'_> {
             return Ok(Next::End(StopReason::DryRun, None));
         }
         self.execute(task, progress, moves, &checked, None)
+    }
+
+    /// Whether the model is too little sure of a call to make it without asking. What only reads
+    /// does no harm.
+    fn unsure(&self, progress: &Progress, spec: &ToolSpec) -> bool {
+        let below = |least: f64| progress.confidence.is_some_and(|sure| sure < least);
+        spec.effect != Effect::Read && self.settings.ask_below.is_some_and(below)
     }
 
     fn decided(

@@ -24,6 +24,9 @@ pub struct Spent {
     pub chosen: usize,
     /// Wall time, in seconds.
     pub seconds: f64,
+    /// How sure the model was of its calls, between 0 and 1.
+    #[serde(default)]
+    pub confidence: Option<f64>,
 }
 
 impl From<&Figures> for Spent {
@@ -35,6 +38,7 @@ impl From<&Figures> for Spent {
             forced: figures.forced,
             chosen: figures.chosen,
             seconds: figures.elapsed.as_secs_f64(),
+            confidence: figures.confidence,
         }
     }
 }
@@ -65,9 +69,6 @@ pub struct Record {
     /// What it took.
     #[serde(flatten)]
     pub spent: Spent,
-    /// How sure the model was, between 0 and 1.
-    #[serde(default)]
-    pub confidence: Option<f64>,
 }
 
 /// A run of a suite.

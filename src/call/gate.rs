@@ -102,6 +102,24 @@ pub enum Verdict {
     Ask(PendingCall),
 }
 
+impl Verdict {
+    /// The call.
+    pub fn call(&self) -> &Call {
+        match self {
+            Self::Checked(checked) => checked.call(),
+            Self::Ask(pending) => pending.call(),
+        }
+    }
+
+    /// Its tool.
+    pub fn spec(&self) -> &ToolSpec {
+        match self {
+            Self::Checked(checked) => checked.spec(),
+            Self::Ask(pending) => pending.spec(),
+        }
+    }
+}
+
 /// Checks calls; remembers each tool's compiled schema.
 #[derive(Debug, Default)]
 pub struct Gate {

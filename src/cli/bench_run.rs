@@ -320,6 +320,7 @@ fn described(
         "seed": agent.sampling.seed,
         "temperature": agent.sampling.temperature,
         "alpha": agent.alpha,
+        "ask_below": agent.ask_below,
         "examples": agent.examples,
         "tools_in_prompt": tools,
         "max_calls": agent.max_calls,

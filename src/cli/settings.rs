@@ -38,6 +38,8 @@ pub struct Settings {
     pub max_calls: usize,
     /// Strength of calibrated choice.
     pub alpha: Option<f64>,
+    /// Calls that the model is less sure of are asked about.
+    pub ask_below: f64,
     /// The task's definition.
     pub task: Option<PathBuf>,
     /// What is run after each turn.
@@ -126,6 +128,7 @@ impl Settings {
             max_attempts: read.required("max_attempts")?,
             max_calls: read.required("max_calls")?,
             alpha: read.optional("alpha")?,
+            ask_below: read.required("ask_below")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {
                 (house.is_none() && task.is_none())
                     || weather.is_some()

@@ -492,6 +492,7 @@ mod tests {
             chosen: 4,
             elapsed: Duration::from_millis(1340),
             mask_time: Duration::ZERO,
+            confidence: None,
             trace: Some("t/1.jsonl".into()),
         };
         vec![

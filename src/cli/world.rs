@@ -127,6 +127,7 @@ pub fn agent_settings(
         },
         dry_run: settings.dry_run,
         approve_all,
+        ask_below: (settings.ask_below > 0.0).then_some(settings.ask_below),
         ..AgentSettings::default()
     })
 }

@@ -149,7 +149,7 @@ impl Asker<'_> {
         record.right = record.error.is_none();
         if self.settings.grammar {
             // The probability of the whole reply among those that the grammar allows.
-            record.confidence = generation.log_probability.map(f64::exp);
+            record.spent.confidence = generation.log_probability.map(f64::exp);
         }
         record.text = Some(generation.text);
         Ok(Some(record))

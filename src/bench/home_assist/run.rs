@@ -85,7 +85,6 @@ pub fn run(
         text: episode.text,
         wrong_effects,
         spent: Spent::from(&episode.figures),
-        confidence: None,
     }))
 }
 

@@ -182,6 +182,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     setting(
         Sampling,
+        "ask_below",
+        Kind::Number { min: 0.0, max: 1.0 },
+        "0",
+        "Ask about a call that changes something where the model is less sure of it than this, even if it is allowed",
+    ),
+    setting(
+        Sampling,
         "seed",
         at_least(0),
         "0",
