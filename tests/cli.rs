@@ -757,6 +757,35 @@ fn a_broken_journal_can_be_read_and_rewound() {
 }
 
 #[test]
+fn what_the_model_is_unsure_of_is_asked_about() {
+    let mut codes = Vec::new();
+    for seed in 0..12 {
+        let folder = with_task("desktop");
+        let place = folder.path();
+        let seed = format!("--seed={seed}");
+        let arguments = [
+            "run",
+            "--task=desktop.toml",
+            "--model=random",
+            "--ask-below=1",
+            "--yes",
+            &seed,
+        ];
+        let (code, out, err) = outcome(place, &run(place, &arguments));
+        codes.push(code);
+        if code == 9 {
+            assert!(err.contains("nobody is there to ask"), "{out}{err}");
+        }
+        let changed = fs::read_dir(place).unwrap().any(|entry| {
+            let name = entry.unwrap().file_name();
+            name.to_string_lossy().ends_with("state.json")
+        });
+        assert!(!changed, "{out}{err}");
+    }
+    assert!(codes.contains(&9), "{codes:?}");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_program_after_each_turn_can_stop_the_run() {
     use std::os::unix::fs::PermissionsExt;

@@ -516,10 +516,10 @@ impl Agent<'_> {
         self.execute(task, progress, moves, &checked, None)
     }
 
-    /// Whether the model is too little sure of a call to make it without asking. What only reads
-    /// does no harm.
+    /// Whether the model is too little sure of a call to make it without asking, or cannot say how
+    /// sure it is. What only reads does no harm.
     fn unsure(&self, progress: &Progress, spec: &ToolSpec) -> bool {
-        let below = |least: f64| progress.confidence.is_some_and(|sure| sure < least);
+        let below = |least: f64| progress.confidence.is_none_or(|sure| sure < least);
         spec.effect != Effect::Read && self.settings.ask_below.is_some_and(below)
     }
 

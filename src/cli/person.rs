@@ -120,7 +120,8 @@ impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
     fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
         let Some(present) = &self.present else {
             let hint = format!(
-                "nobody is there to ask: --yes approves everything, --policy {}=allow this tool",
+                "nobody is there to ask: --yes approves all that the policy asks about, --policy \
+                 {}=allow this tool; --ask-below 0 leaves out how sure the model is",
                 spec.name
             );
             _ = writeln!(self.output, "     {} {hint}", paint(NAME, "hint:"));
