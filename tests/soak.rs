@@ -6,8 +6,6 @@
 #![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
     clippy::disallowed_methods,
     reason = "a test says what went wrong by failing, and a soak what it did"
 )]
