@@ -86,6 +86,7 @@ pub fn run(
         wrong_effects,
         spent: Spent::from(&episode.figures),
         confidence: None,
+        step: None,
     }))
 }
 
