@@ -6,11 +6,12 @@
     reason = "a failing helper fails its test"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use snaffle::bench::steps::{Kind, Plan};
 use snaffle::bench::suite;
 use snaffle::tool::home::HouseFile;
 
@@ -159,4 +160,51 @@ fn no_seed_is_a_public_request() {
     }
     assert!(read > 50, "only {read} public requests were read");
     assert!(alike.is_empty(), "{}", alike.join("\n"));
+}
+
+/// The examples of a step share neither names nor wording with the tasks of fifty steps.
+#[test]
+fn no_seed_is_a_step_of_a_generated_task() {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| word.chars().any(char::is_alphabetic));
+        words.map(str::to_lowercase).collect()
+    };
+    let mut names = BTreeSet::new();
+    let mut wordings = BTreeSet::new();
+    for seed in 0..40 {
+        let plan = Plan::new(seed, 0);
+        for kind in Kind::ALL {
+            names.extend(words(kind.argument()));
+            names.extend(plan.values(kind).iter().flat_map(|value| words(value)));
+        }
+        for order in &plan.orders {
+            names.extend(words(&order.customer));
+        }
+        let names: Vec<String> = names.iter().cloned().collect();
+        for state in plan.definition().unwrap().states.values() {
+            wordings.extend(state.purpose.as_deref().map(|text| masked(text, &names)));
+        }
+    }
+    let tools: BTreeSet<&str> = Kind::ALL.into_iter().map(Kind::tool).collect();
+    let text = fs::read_to_string(root().join("fewshot/steps.jsonl")).unwrap();
+    let mut read = 0;
+    for line in text.lines() {
+        let seed: Value = serde_json::from_str(line).unwrap();
+        let request = seed["request"].as_str().unwrap();
+        let call = &seed["calls"][0];
+        assert!(!tools.contains(call["tool"].as_str().unwrap()), "{line}");
+        let shared: Vec<String> = words(request).intersection(&names).cloned().collect();
+        assert!(shared.is_empty(), "{shared:?}: {line}");
+        let own: Vec<String> = call["arguments"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .flat_map(|(name, value)| [name.clone(), value.as_str().unwrap().to_owned()])
+            .collect();
+        let (_, wanted) = request.rsplit_once("Next: ").unwrap();
+        assert!(!wordings.contains(&masked(wanted, &own)), "{line}");
+        read += 1;
+    }
+    assert!(read >= 6, "only {read} steps were read");
 }

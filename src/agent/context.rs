@@ -1,12 +1,15 @@
 //! The prompt of a turn: what is byte-stable first, what changes last.
 //!
 //! In order: role and rules (and, if the settings say so, the task's tools without live values);
-//! how a result is answered; the examples pinned for the request; the request; and, from the second turn on, the last call
-//! with its result and what is known from earlier steps. Never the history. A hint after a failure
-//! comes at the very end. No clock, counter or random number enters a prompt.
+//! how a result is answered; the examples pinned for the request; the request; and, from the second
+//! turn on, the last call with its result and what is known from earlier steps. Never the history
+//! (except where a measurement wants it). What the task's state wants and a hint after a failure
+//! come at the very end. No clock, counter or random number enters a prompt.
 
+use super::history::Past;
 use crate::call::{Moves, Reply};
 use crate::model::{Message, Prompt, Role};
+use crate::task::definition::State;
 use crate::task::{StepResult, Task};
 use crate::trace;
 use serde_json::Value;
@@ -41,6 +44,11 @@ pub struct Layout {
     /// what the examples show, and makes its call again (measured: Gemma 3 270M repeated itself in
     /// 173 of 282 runs, with it in 1 of 61).
     pub show_ending: bool,
+    /// Say of a failure what was wrong; else only that something failed. Off only for
+    /// measurements.
+    pub hints: bool,
+    /// Facts and the last step instead of all that was said and done. Off only for measurements.
+    pub state: bool,
 }
 
 impl Default for Layout {
@@ -53,8 +61,21 @@ impl Default for Layout {
             summary_bytes: 1024,
             result_bytes: 2048,
             show_ending: true,
+            hints: true,
+            state: true,
         }
     }
+}
+
+/// What a turn's prompt ends with, beside what the task knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tail<'a> {
+    /// What the request names and no call has been about.
+    pub open: &'a [String],
+    /// What the person said meanwhile, and what the last attempt at this very turn got wrong.
+    pub hint: Option<&'a str>,
+    /// Every earlier reply with its results, for a layout without state.
+    pub history: &'a [Past],
 }
 
 /// A request and the reply that is right for it.
@@ -69,7 +90,7 @@ pub struct Shown {
 /// A part of a prompt, for the trace and for `--explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// `role`, `tools`, `examples`, `request`, `step` or `hint`.
+    /// `role`, `tools`, `examples`, `request`, `step`, `purpose` or `hint`.
     pub name: &'static str,
     /// Its text.
     pub text: String,
@@ -82,15 +103,21 @@ pub struct Context {
     pub prompt: Prompt,
     /// The same by section.
     pub sections: Vec<Section>,
+    /// Whether what is to be done next is said by facts and not by the request alone.
+    by_facts: bool,
 }
 
 impl Context {
-    /// The prompt with the request blanked out.
+    /// The prompt with the request blanked out; where facts say what is to be done next, with
+    /// everything after the stable part.
     pub fn blank(&self) -> Prompt {
         let mut blank = self.prompt.clone();
         // The request is what follows the stable part.
         if let Some(request) = blank.messages.get_mut(blank.stable) {
             request.content.clear();
+        }
+        if self.by_facts {
+            blank.messages.truncate(blank.stable + 1);
         }
         blank
     }
@@ -98,15 +125,13 @@ impl Context {
 
 /// Lays out the prompt of the next turn of `task`.
 ///
-/// `tools` are all of the task's tools, whatever is legal now; `open` is what the request names and
-/// no call has been about; `hint` is what the last attempt at this very turn got wrong.
+/// `tools` are all of the task's tools, whatever is legal now.
 pub fn lay_out(
     layout: &Layout,
     tools: &Moves,
     examples: &[Shown],
     task: &Task,
-    open: &[String],
-    hint: Option<&str>,
+    tail: Tail<'_>,
 ) -> Context {
     let mut messages = Vec::with_capacity(examples.len() * 2 + 4);
     let mut sections = vec![section("role", &layout.instructions)];
@@ -135,7 +160,17 @@ pub fn lay_out(
     let stable = messages.len();
     sections.push(section("request", &task.goal));
     messages.push(message(Role::User, task.goal.clone()));
-    if let Some((call, step)) = last_step(layout, task, open) {
+    let by_facts = layout.state && task.current().is_some_and(|state| !state.keep_results);
+    if !layout.state {
+        for past in tail.history {
+            sections.push(section(
+                "step",
+                &format!("{}\n{}", past.reply, past.results),
+            ));
+            messages.push(message(Role::Assistant, past.reply.clone()));
+            messages.push(message(Role::User, past.results.clone()));
+        }
+    } else if let Some((call, step)) = last_step(layout, task, tail.open) {
         sections.push(section("step", &format!("{call}\n{step}")));
         messages.push(message(Role::Assistant, call));
         messages.push(message(Role::User, step));
@@ -146,17 +181,37 @@ pub fn lay_out(
             Reply::Ask(question.clone()).to_text(),
         ));
         messages.push(message(Role::User, reply.clone()));
-    }
-    if let Some(hint) = hint {
-        sections.push(section("hint", hint));
-        if let Some(last) = messages.last_mut() {
-            last.content.push('\n');
-            last.content.push_str(hint);
+    } else {
+        let known = known(task, layout.summary_bytes);
+        if !known.is_empty() {
+            sections.push(section("step", known.trim_end()));
+            end_with(&mut messages, known.trim_end());
         }
+    }
+    let purpose = task.current().and_then(|state| state.purpose.as_deref());
+    if let (Some(purpose), true) = (purpose, layout.state) {
+        let purpose = format!("Next: {purpose}");
+        sections.push(section("purpose", &purpose));
+        end_with(&mut messages, &purpose);
+    }
+    if let Some(hint) = tail.hint {
+        sections.push(section("hint", hint));
+        end_with(&mut messages, hint);
     }
     Context {
         prompt: Prompt { messages, stable },
         sections,
+        by_facts,
+    }
+}
+
+/// Adds a line to the last message.
+fn end_with(messages: &mut [Message], line: &str) {
+    if let Some(last) = messages.last_mut() {
+        if !last.content.ends_with('\n') {
+            last.content.push('\n');
+        }
+        last.content.push_str(line);
     }
 }
 
@@ -191,29 +246,15 @@ fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<(String, S
     let last = task.last.as_ref()?;
     let call = Reply::Calls(vec![last.call.clone()]).to_text();
     let mut text = String::new();
-    let known = earlier(task, layout.summary_bytes);
-    if !known.is_empty() {
-        text.push_str(&known);
-    }
-    match &last.result {
-        None => text.push_str("Result: not known."),
-        Some(StepResult::Error { message, .. }) => {
-            text.push_str("Result: failed: ");
-            text.push_str(&shorten(message, layout.result_bytes));
-        }
-        Some(StepResult::Ok(value)) => {
-            text.push_str("Result: ");
-            text.push_str(&shorten(
-                &crate::call::json::spaced(value),
-                layout.result_bytes,
-            ));
+    text.push_str(&known(task, layout.summary_bytes));
+    text.push_str(&result_text(layout, last.result.as_ref()));
+    if let Some(StepResult::Ok(value)) = &last.result {
+        if !open.is_empty() {
+            text.push_str("\nStill to do: ");
+            text.push_str(&open.join(", "));
+        } else if task.current().is_none_or(State::may_answer) {
             text.push('\n');
-            if open.is_empty() {
-                text.push_str(&ending(value));
-            } else {
-                text.push_str("Still to do: ");
-                text.push_str(&open.join(", "));
-            }
+            text.push_str(&ending(value));
         }
     }
     if let Some((question, reply)) = &task.reply {
@@ -224,6 +265,27 @@ fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<(String, S
         ));
     }
     Some((call, text))
+}
+
+/// What the model is told came of a call.
+pub(super) fn result_text(layout: &Layout, result: Option<&StepResult>) -> String {
+    match result {
+        None => "Result: not known.".to_owned(),
+        Some(StepResult::Error { message, .. }) => failure_text(layout, message),
+        Some(StepResult::Ok(value)) => {
+            let value = crate::call::json::spaced(value);
+            format!("Result: {}", shorten(&value, layout.result_bytes))
+        }
+    }
+}
+
+/// What the model is told of something that failed.
+pub(super) fn failure_text(layout: &Layout, message: &str) -> String {
+    if layout.hints {
+        format!("Result: failed: {}", shorten(message, layout.result_bytes))
+    } else {
+        "Result: failed.".to_owned()
+    }
 }
 
 /// A result and the answer to it. It has no request: an example that goes from a request over a
@@ -240,9 +302,9 @@ fn sample_ending() -> (String, String) {
     )
 }
 
-/// Facts from steps before the last one.
-fn earlier(task: &Task, limit: usize) -> String {
-    if task.steps < 2 {
+/// What is known: where results are kept as facts, from steps before the last one.
+fn known(task: &Task, limit: usize) -> String {
+    if task.steps < 2 && task.current().is_none_or(|state| state.keep_results) {
         return String::new();
     }
     let facts = task.facts.text(limit);

@@ -40,6 +40,10 @@ impl Examples for NoExamples {
 #[derive(Debug)]
 pub struct FromPool {
     pool: Pool,
+    /// Examples of the form of a step, for states in which a call is due.
+    steps: Pool,
+    /// Choose whatever is asked. For measurements.
+    pub fixed: bool,
     /// Decides among equals.
     pub seed: u64,
     /// Which live values fill holes.
@@ -53,10 +57,22 @@ impl FromPool {
     pub fn new(pool: Pool) -> Self {
         Self {
             pool,
+            steps: Pool::default(),
+            fixed: false,
             seed: 0,
             fill: Fill::default(),
             ids: HashMap::new(),
         }
+    }
+}
+
+impl FromPool {
+    /// With examples of the form of a step: where a call is due and the pool has too few of the
+    /// tools at hand, they show how the values of a call are taken from what is known.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Pool) -> Self {
+        self.steps = steps;
+        self
     }
 }
 
@@ -89,8 +105,19 @@ impl Examples for FromPool {
             failure: failure.map(|kind| (kind, None)),
             ..Query::new(request, &legal)
         };
-        let mut found = self.pool.select(&query);
-        if moves.max_calls > 1 {
+        let mut found = if self.fixed {
+            self.pool.fixed(&query)
+        } else {
+            self.pool.select(&query)
+        };
+        if found.len() < most && !moves.ask && !moves.answer {
+            let query = Query {
+                most: most - found.len(),
+                ..query.clone()
+            };
+            found.extend(self.steps.forms(&query, !self.fixed));
+        }
+        if moves.max_calls > 1 && !self.fixed {
             let named = super::open::named(request, moves);
             if let Some(several) = self.pool.compose(&query, &named) {
                 found.insert(0, several);

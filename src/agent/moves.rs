@@ -15,12 +15,20 @@ pub(super) struct TurnMoves {
     pub(super) all: Moves,
     /// What the request names and no call has been about.
     pub(super) open: Vec<String>,
+    /// What examples are chosen for, where that is not what is offered.
+    at_hand: Option<Moves>,
 }
 
 impl TurnMoves {
     /// Of `all` that the registry and the policy have, what `task` allows now, with at most
-    /// `max_calls` calls in the turn; and what had to be left out of the grammar.
-    pub(super) fn of(task: &Task, mut all: Moves, max_calls: usize) -> (Self, Vec<Narrowed>) {
+    /// `max_calls` calls in the turn; and what had to be left out of the grammar. Without `state`
+    /// the grammar holds whatever the tools can do, and only the gate heeds the task's state.
+    pub(super) fn of(
+        task: &Task,
+        mut all: Moves,
+        max_calls: usize,
+        state: bool,
+    ) -> (Self, Vec<Narrowed>) {
         let open = open(task, &all);
         all.max_calls = max_calls;
         let mut legal = all.clone();
@@ -45,9 +53,17 @@ impl TurnMoves {
             }
             legal.drop_impossible();
         }
-        let (mut offered, left_out) = legal.narrow(&task.goal);
+        let (mut offered, left_out) = if state {
+            legal.narrow(&task.goal)
+        } else {
+            all.narrow(&task.goal)
+        };
         offered.max_calls = open.len().clamp(1, all.max_calls);
-        if task.steps > 0 && legal.answer && !open.is_empty() {
+        let at_hand = (!state).then(|| Moves {
+            max_calls: offered.max_calls,
+            ..legal.clone()
+        });
+        if state && task.steps > 0 && legal.answer && !open.is_empty() {
             // What was named and not touched comes next, if anything does.
             offered.keep_only(&open);
         }
@@ -56,7 +72,13 @@ impl TurnMoves {
             legal,
             all,
             open,
+            at_hand,
         };
         (moves, left_out)
+    }
+
+    /// What examples are chosen for.
+    pub(super) fn at_hand(&self) -> &Moves {
+        self.at_hand.as_ref().unwrap_or(&self.offered)
     }
 }

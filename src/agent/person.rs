@@ -1,7 +1,7 @@
 //! The person at the other end, where there is one.
 
 use crate::call::{Call, ToolSpec};
-use crate::task::{Pending, Settlement};
+use crate::task::{Pending, Settlement, Task};
 
 /// What a run may need of a person. Whoever implements it must sanitise what it shows.
 pub trait Person {
@@ -13,6 +13,13 @@ pub trait Person {
 
     /// A call was interrupted: did it take effect? `None`: nobody knows now.
     fn settle(&mut self, pending: &Pending) -> Option<Settlement>;
+
+    /// The model failed at a step as often as allowed: the call to be made in its place. `None`:
+    /// the run stops.
+    fn act(&mut self, task: &Task) -> Option<Call> {
+        let _ = task;
+        None
+    }
 
     /// A line typed while the run goes on: it reaches the next turn. Never waits.
     fn steer(&mut self) -> Option<String> {

@@ -6,9 +6,10 @@
 //! What an earlier run left undone is in `resume`, what comes at the end in `finish`.
 
 use super::clock::Clock;
-use super::context::{Layout, Shown, lay_out, tail, traced};
+use super::context::{Layout, Shown, Tail, failure_text, lay_out, result_text, tail, traced};
 use super::event::{Event, Figures, Observer};
 use super::examples::Examples;
+use super::history::History;
 use super::limits::{Limits, StopReason, recorded};
 use super::moves::TurnMoves;
 use super::open::already_done;
@@ -52,6 +53,9 @@ pub struct Settings {
     pub dialect: Dialect,
     /// Whether turns are generated under a grammar. Off only for measurements.
     pub grammar: bool,
+    /// Whether the grammar holds the values that exist right now. Off only for measurements: the
+    /// gate checks them in any case.
+    pub domains: bool,
     /// Show the first call and execute nothing.
     pub dry_run: bool,
     /// Every call that needs leave has it beforehand.
@@ -74,6 +78,7 @@ impl Default for Settings {
             layout: Layout::default(),
             dialect: Dialect::default(),
             grammar: true,
+            domains: true,
             dry_run: false,
             approve_all: false,
             ask_below: None,
@@ -163,6 +168,9 @@ pub(super) struct Progress {
     pub(super) hint: Option<String>,
     /// How sure the model was of the reply at hand.
     confidence: Option<f64>,
+    /// Whether a person made a call in this turn.
+    pub(super) helped: bool,
+    pub(super) history: History,
 }
 
 /// What a turn leads to.
@@ -188,6 +196,8 @@ impl Agent<'_> {
             shown: None,
             hint: None,
             confidence: None,
+            helped: false,
+            history: History::new(!self.settings.layout.state),
         };
         let resumed = task.sequence() > 1;
         self.observer.event(&Event::RunStarted {
@@ -292,7 +302,8 @@ impl Agent<'_> {
     /// What can be called now.
     pub(super) fn moves(&mut self, task: &ActiveTask) -> Result<TurnMoves, AgentError> {
         let all = self.tools.moves(&self.settings.policy)?;
-        let (moves, report) = TurnMoves::of(task.task(), all, self.settings.max_calls.max(1));
+        let most = self.settings.max_calls.max(1);
+        let (moves, report) = TurnMoves::of(task.task(), all, most, self.settings.layout.state);
         for left_out in report {
             self.trace.emit(trace::Event::Note {
                 name: "narrowed".to_owned(),
@@ -309,6 +320,7 @@ impl Agent<'_> {
 
     fn turn(&mut self, task: &mut ActiveTask, progress: &mut Progress) -> Result<Next, AgentError> {
         progress.figures.turns += 1;
+        progress.helped = false;
         let number = task.task().turns + 1;
         let moves = self.moves(task)?;
         task.record(self.clock.now(), task::Event::TurnStarted { turn: number })?;
@@ -328,6 +340,7 @@ impl Agent<'_> {
         self.observer.event(&Event::Reply {
             text: generation.text.clone(),
         });
+        progress.history.said(&generation.text);
         let dialect = if self.settings.grammar {
             Dialect::Snaffle
         } else {
@@ -369,7 +382,7 @@ impl Agent<'_> {
                         legal = self.moves(task)?.legal;
                     }
                     match self.attempt(task, progress, &legal, call)? {
-                        Next::Turn if progress.hint.is_none() => {}
+                        Next::Turn if progress.hint.is_none() && !progress.helped => {}
                         next => return Ok(next),
                     }
                     if self.cancel.is_cancelled() {
@@ -394,19 +407,23 @@ impl Agent<'_> {
             None => {
                 let most = self.settings.examples.min(3);
                 self.examples
-                    .choose(request, &moves.offered, None, &[], most)
+                    .choose(request, moves.at_hand(), None, &[], most)
             }
         };
-        let tail = tail(&task.task().notes, progress.hint.as_deref());
-        let context = lay_out(
-            &self.settings.layout,
-            &moves.all,
-            &shown,
-            task.task(),
-            &moves.open,
-            tail.as_deref(),
-        );
-        let compiled = turn_grammar(&moves.offered, &self.settings.turn)?;
+        let layout = &self.settings.layout;
+        let hint = progress.hint.as_deref().filter(|_| layout.hints);
+        let hint = tail(&task.task().notes, hint);
+        let tail = Tail {
+            open: &moves.open,
+            hint: hint.as_deref(),
+            history: progress.history.past(),
+        };
+        let context = lay_out(layout, &moves.all, &shown, task.task(), tail);
+        let compiled = if self.settings.domains {
+            turn_grammar(&moves.offered, &self.settings.turn)?
+        } else {
+            turn_grammar(&moves.offered.without_values(), &self.settings.turn)?
+        };
         self.trace.emit(trace::Event::Prompt {
             turn,
             sections: context.sections.iter().map(traced).collect(),
@@ -597,6 +614,7 @@ impl Agent<'_> {
                     microseconds,
                 });
                 self.moved(task, &before);
+                self.note_result(task, progress);
                 self.observer.event(&Event::CallFinished {
                     call: call.clone(),
                     outcome,
@@ -635,6 +653,7 @@ impl Agent<'_> {
                 let before = task.task().state.clone();
                 task.outcome(self.clock.now(), result, Vec::new())?;
                 self.moved(task, &before);
+                self.note_result(task, progress);
                 self.trace.emit(trace::Event::Result {
                     step,
                     ok: false,
@@ -652,6 +671,17 @@ impl Agent<'_> {
                 self.failed(task, progress, failure)
             }
         }
+    }
+
+    /// Keeps what came of the last call, where the prompt has a history.
+    fn note_result(&self, task: &ActiveTask, progress: &mut Progress) {
+        let last = task
+            .task()
+            .last
+            .as_ref()
+            .and_then(|last| last.result.as_ref());
+        let text = result_text(&self.settings.layout, last);
+        progress.history.came(&text);
     }
 
     /// Tells the trace where the task went.
@@ -690,6 +720,10 @@ impl Agent<'_> {
             hint: hint.clone(),
         });
         let mut events = Vec::new();
+        if !matches!(failure.kind, FailureKind::ToolError | FailureKind::Repeated) {
+            let text = failure_text(&self.settings.layout, &failure.message);
+            progress.history.came(&text);
+        }
         if failure.kind != FailureKind::ToolError {
             events.push(task::Event::Rejected {
                 kind: kind.clone(),
@@ -704,17 +738,19 @@ impl Agent<'_> {
         progress.hint = Some(hint);
         progress.failures += 1;
         if progress.failures >= self.settings.limits.attempts {
-            return Ok(Next::End(StopReason::TooManyFailures, None));
+            return self.helped(task, progress);
         }
         if let Some(shown) = progress.shown.take() {
-            let moves = self.moves(task)?.offered;
+            let moves = self.moves(task)?;
             let most = self.settings.examples.min(3);
             let goal = task.task().goal.clone();
-            progress.shown =
-                Some(
-                    self.examples
-                        .choose(&goal, &moves, Some(failure.kind), &shown, most),
-                );
+            progress.shown = Some(self.examples.choose(
+                &goal,
+                moves.at_hand(),
+                Some(failure.kind),
+                &shown,
+                most,
+            ));
         }
         Ok(Next::Turn)
     }

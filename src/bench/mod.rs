@@ -19,6 +19,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod results;
+pub mod steps;
 pub mod suite;
 
 pub use home::{Graded, grade};

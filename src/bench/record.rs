@@ -69,6 +69,22 @@ pub struct Record {
     /// What it took.
     #[serde(flatten)]
     pub spent: Spent,
+    /// Where it stands in a task of many steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+}
+
+/// A step of a task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The task.
+    pub task: String,
+    /// Which step of it, from 1.
+    pub number: usize,
+    /// Whether it was left to a person in the end.
+    pub helped: bool,
+    /// Whether the model got there at all.
+    pub reached: bool,
 }
 
 /// A run of a suite.
@@ -123,10 +139,29 @@ impl Sum {
     }
 }
 
+/// The parts of the harness that a run can do without, by their names in results.
+pub const PARTS: [&str; 7] = [
+    "grammar",
+    "domains",
+    "calibration",
+    "pool",
+    "retrieval",
+    "hints",
+    "state",
+];
+
 /// The name of a run in tables: the model, and what it did without.
 pub fn label(model: &str, without: &[String]) -> String {
+    let lacks = |part: &&str| without.iter().any(|name| name == part);
+    // Without a pool nothing is retrieved.
+    let rest = PARTS.iter().filter(|part| **part != "retrieval");
+    let kept: Vec<&str> = rest.filter(|part| !lacks(part)).copied().collect();
     if without.is_empty() {
         model.to_owned()
+    } else if kept.is_empty() {
+        format!("{model} alone")
+    } else if kept == ["grammar"] {
+        format!("{model} with grammar alone")
     } else {
         format!("{model} without {}", without.join(", "))
     }

@@ -1,7 +1,7 @@
 //! Sums of a run of a suite, as text for a person and as JSON for a machine.
 
 use super::home::Graded;
-use super::record::{Figure, PROMPT_REUSED, SECONDS, Sum, WRONG_EFFECTS, per, shown};
+use super::record::{Figure, PROMPT_REUSED, SECONDS, Sum, WRONG_EFFECTS, label, per, shown};
 use super::suite::Kind;
 use crate::call::json::shortened;
 use serde::Serialize;
@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 pub struct Report {
     /// The model, or `random logits`.
     pub model: String,
+    /// The parts of the harness that were left out.
+    pub without: Vec<String>,
     /// Every request.
     pub requests: Vec<Graded>,
 }
@@ -64,7 +66,12 @@ impl Report {
                 (language.clone(), kinds.into())
             })
             .collect();
-        serde_json::json!({ "model": self.model, "sums": sums, "requests": self.requests })
+        serde_json::json!({
+            "model": self.model,
+            "without": self.without,
+            "sums": sums,
+            "requests": self.requests,
+        })
     }
 }
 
@@ -77,7 +84,11 @@ pub fn table(reports: &[Report]) -> String {
     };
     let _ = write!(text, "{:<20}", "right, first attempt");
     for report in reports {
-        let _ = write!(text, "  {:>28}", shortened(&report.model, 28));
+        let _ = write!(
+            text,
+            "  {:>28}",
+            shortened(&label(&report.model, &report.without), 28)
+        );
     }
     text.push('\n');
     for language in first.languages() {

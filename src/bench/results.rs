@@ -7,6 +7,9 @@ use super::record;
 use serde_json::Value;
 use std::collections::HashMap;
 
+/// Steps of the longest task that is drawn.
+const MOST_STEPS: usize = 10_000;
+
 /// A run as a result file has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultRun {
@@ -39,6 +42,8 @@ pub struct Item {
     pub seconds: Option<f64>,
     /// How sure the model was, between 0 and 1.
     pub confidence: Option<f64>,
+    /// Which step of its task it is, from 1; `None` where it is a task of its own.
+    pub step: Option<usize>,
 }
 
 /// What is wrong with a result file.
@@ -176,6 +181,11 @@ fn items(requests: &[Value]) -> Result<Vec<Item>, ResultsError> {
             tokens,
             seconds: number("seconds"),
             confidence: number("confidence").filter(|c| (0.0..=1.0).contains(c)),
+            step: request
+                .pointer("/step/number")
+                .and_then(Value::as_u64)
+                .and_then(|step| usize::try_from(step).ok())
+                .filter(|step| (1..=MOST_STEPS).contains(step)),
         });
         *count += 1;
     }

@@ -186,6 +186,16 @@ impl Moves {
         self.drop_impossible();
     }
 
+    /// These moves without any live value: what the tools' schemas alone allow.
+    #[must_use]
+    pub fn without_values(&self) -> Self {
+        let mut moves = self.clone();
+        for legal in &mut moves.moves {
+            legal.domains.clear();
+        }
+        moves
+    }
+
     /// Number of live values, lists that several tools share counted once.
     pub fn values(&self) -> usize {
         self.lists().iter().map(|list| list.values.len()).sum()

@@ -1,6 +1,8 @@
 //! The command line as it is written: what clap parses, before any of it is believed.
 
-use super::args_bench::{BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, Runs};
+use super::args_bench::{
+    BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, BenchSteps, Measured,
+};
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags, Toolboxes};
 use crate::grammar::schema::{KeyOrder, SchemaOptions};
@@ -411,6 +413,8 @@ pub enum Bench {
     Worker(Box<Conformance>),
     /// Run the spoken requests of home-assistant-datasets, beside random logits
     HomeAssist(Box<BenchHomeAssist>),
+    /// Work on generated tasks of fifty steps, beside a growing history and random logits
+    Steps(Box<BenchSteps>),
     /// Answer the Berkeley leaderboard's questions, one reply each, beside random logits
     Bfcl(Box<BenchBfcl>),
     /// Run recorded replies through the harness, without a model
@@ -475,14 +479,11 @@ pub struct BenchHome {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Write requests, replies and outcomes of the model here, for `bench replay`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "without")]
     pub record: Option<PathBuf>,
-    /// Repetition and results.
+    /// What is common to all suites that can leave out parts.
     #[command(flatten)]
-    pub runs: Runs,
-    /// Settings.
-    #[command(flatten)]
-    pub settings: SettingFlags<Everything>,
+    pub measured: Measured,
 }
 
 /// `snaffle config`.

@@ -22,18 +22,23 @@ pub struct Runs {
     pub resume: Option<PathBuf>,
 }
 
-impl Runs {
-    /// How many models answer: the model, and chance.
-    pub fn models(&self) -> usize {
-        1 + usize::from(!self.no_baseline)
-    }
-}
-
 /// A part of the harness that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// The model writes what it likes
     Grammar,
+    /// The grammar holds no live values: arguments are what the tools' schemas allow
+    Domains,
+    /// The alternatives of closed sets are chosen from token by token
+    Calibration,
+    /// No examples
+    Pool,
+    /// The same examples whatever is asked
+    Retrieval,
+    /// After a failure the model is told that it failed, and nothing else
+    Hints,
+    /// All that was said and done instead of facts and the last step; the grammar holds all tools
+    State,
 }
 
 impl Part {
@@ -41,6 +46,12 @@ impl Part {
     pub fn name(self) -> &'static str {
         match self {
             Self::Grammar => "grammar",
+            Self::Domains => "domains",
+            Self::Calibration => "calibration",
+            Self::Pool => "pool",
+            Self::Retrieval => "retrieval",
+            Self::Hints => "hints",
+            Self::State => "state",
         }
     }
 }
@@ -48,7 +59,7 @@ impl Part {
 /// What is common to all suites that can leave out parts of the harness.
 #[derive(Debug, clap::Args)]
 pub struct Measured {
-    /// Leave out a part of the harness
+    /// Leave out a part of the harness; can be repeated
     #[arg(long, value_name = "PART", value_enum)]
     pub without: Vec<Part>,
     /// Repetition and results.
@@ -85,6 +96,23 @@ pub struct BenchHomeAssist {
     /// Only the first requests of each group
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+    /// What is common to all suites that can leave out parts.
+    #[command(flatten)]
+    pub measured: Measured,
+}
+
+/// `snaffle bench steps`.
+#[derive(Debug, clap::Args)]
+pub struct BenchSteps {
+    /// How many tasks of fifty steps each
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = tasks)]
+    pub tasks: usize,
+    /// Only the first tasks
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Leave out the same model with grammar alone and a growing history
+    #[arg(long)]
+    pub no_history: bool,
     /// What is common to all suites that can leave out parts.
     #[command(flatten)]
     pub measured: Measured,
@@ -138,6 +166,13 @@ pub struct BenchReport {
     /// Its heading
     #[arg(long, default_value = "Snaffle benchmarks")]
     pub title: String,
+}
+
+fn tasks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (1..=10_000).contains(&count) => Ok(count),
+        _ => Err(format!("{text} is not in 1..=10000")),
+    }
 }
 
 fn category(name: &str) -> Result<Category, String> {

@@ -14,6 +14,7 @@ use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt};
 use crate::bench::log::{LogError, ResultLog};
 use crate::bench::record::{BASELINE, Record, Run};
 use crate::model::{Cancel, Generator};
+use clap::ValueEnum;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,8 +34,7 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// Begins; `what` is all that the results depend on, `total` the number of results of one
-    /// repetition.
+    /// Begins; `what` is all that the results depend on.
     ///
     /// # Errors
     /// A file of results that is of another benchmark, or cannot be used.
@@ -42,17 +42,15 @@ impl Measuring {
         context: &Context,
         runs: &Runs,
         what: &Map<String, Value>,
-        total: usize,
         cancel: Cancel,
     ) -> Result<Self, Failure> {
         let log = match &runs.resume {
             Some(path) => Some(ResultLog::open(path, what)?),
             None => None,
         };
-        let total = total.saturating_mul(runs.repeat as usize);
         Ok(Self {
             log,
-            bar: bar(context.terminal.shows_progress(), total),
+            bar: bar(context.terminal.shows_progress(), 0),
             cancel,
         })
     }
@@ -131,14 +129,25 @@ impl Measuring {
     }
 }
 
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The model, with the harness less what is left out.
+    Model,
+    /// The model with a grammar of the tools' schemas and a growing history.
+    GrammarAlone,
+    /// Random logits under the grammar of the whole harness.
+    Chance,
+}
+
 /// A model, or chance, about to answer all requests once.
 pub struct Attempt<'e> {
     /// Its name in reports.
     pub model: String,
     /// The parts of the harness that it does without.
     pub without: Vec<String>,
-    /// Whether it is the model; else, random logits under the same grammar.
-    pub is_model: bool,
+    /// Who that is.
+    pub who: Who,
     /// Which repetition, from 0.
     pub repetition: usize,
     /// What writes.
@@ -168,7 +177,9 @@ pub struct Suite<'a> {
     pub cancel: Cancel,
     settings: &'a Settings,
     runs: &'a Runs,
-    without: Vec<String>,
+    without: Vec<Part>,
+    who: Vec<Who>,
+    requests: usize,
     what: Map<String, Value>,
     measuring: Measuring,
     /// Hears Ctrl-C.
@@ -201,31 +212,42 @@ impl<'a> Suite<'a> {
         let cancel = interrupts.begin();
         let engine = Engine::open(settings, &ProgressBar::hidden())?;
         let mut agent = world::agent_settings(settings, &engine, true)?;
-        agent.grammar = !without.contains(&Part::Grammar);
         adjust(&mut agent);
-        let without: Vec<String> = without.iter().map(|part| part.name().to_owned()).collect();
-        let what = described(name, &engine.name(), &without, &agent);
-        let measuring = Measuring::begin(
-            context,
-            runs,
-            &what,
-            requests * runs.models(),
-            cancel.clone(),
-        )?;
-        Ok(Self {
+        let without: Vec<Part> = Part::value_variants()
+            .iter()
+            .filter(|part| without.contains(part))
+            .copied()
+            .collect();
+        let what = described(name, &engine.name(), &names(&without), &agent);
+        let measuring = Measuring::begin(context, runs, &what, cancel.clone())?;
+        let mut suite = Self {
             engine,
             agent,
             cancel,
             settings,
             runs,
             without,
+            who: Vec::new(),
+            requests,
             what,
             measuring,
             _interrupts: interrupts,
-        })
+        };
+        suite.has(&[Who::Model, Who::Chance]);
+        Ok(suite)
     }
 
-    /// Has the model, then chance, answer as often as asked for.
+    /// These answer, in this order; chance not where it is to be left out.
+    pub fn has(&mut self, who: &[Who]) {
+        let baseline = !self.runs.no_baseline;
+        self.who = who.to_vec();
+        self.who.retain(|who| *who != Who::Chance || baseline);
+        let requests = self.requests.saturating_mul(self.who.len());
+        let total = requests.saturating_mul(self.runs.repeat as usize);
+        self.measuring.bar.set_length(total as u64);
+    }
+
+    /// Has each of those that answer do so as often as asked for.
     ///
     /// # Errors
     /// Those of `each`, and a pool or template that cannot be read.
@@ -234,31 +256,35 @@ impl<'a> Suite<'a> {
         each: &mut dyn FnMut(&mut Measuring, Attempt<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let name = self.engine.name();
-        for is_model in [true, false].into_iter().take(self.runs.models()) {
+        for who in self.who.clone() {
+            let without = match who {
+                Who::Model => self.without.clone(),
+                Who::GrammarAlone => {
+                    let all = Part::value_variants().iter().copied();
+                    all.filter(|part| *part != Part::Grammar).collect()
+                }
+                // Chance is what it is under the whole harness, whatever the model does without.
+                Who::Chance => Vec::new(),
+            };
             for repetition in 0..self.runs.repeat {
                 let seed = self.agent.sampling.seed.wrapping_add(u64::from(repetition));
                 let mut examples = world::examples(self.settings)?;
                 examples.seed = seed;
+                examples.fixed = without.contains(&Part::Retrieval);
                 let mut agent = self.agent.clone();
                 agent.sampling.seed = seed;
+                leave_out(&mut agent, &without);
                 let mut baseline;
-                let generator: &mut dyn Generator = if is_model {
-                    &mut self.engine.generator
-                } else {
-                    // Chance is what it is under the grammar, whatever the model does without.
-                    agent.grammar = true;
+                let (model, generator): (String, &mut dyn Generator) = if who == Who::Chance {
                     baseline = self.engine.random(BASELINE_SEED.wrapping_add(seed))?;
-                    &mut baseline
-                };
-                let (model, without) = if is_model {
-                    (name.clone(), self.without.clone())
+                    (BASELINE.to_owned(), &mut baseline)
                 } else {
-                    (BASELINE.to_owned(), Vec::new())
+                    (name.clone(), &mut self.engine.generator)
                 };
                 let attempt = Attempt {
                     model,
-                    without,
-                    is_model,
+                    without: names(&without),
+                    who,
                     repetition: repetition as usize,
                     generator,
                     examples,
@@ -288,9 +314,29 @@ impl<'a> Suite<'a> {
     }
 }
 
+/// Takes parts of the harness away; retrieval is the pool's (see [`FromPool::fixed`]).
+pub(super) fn leave_out(agent: &mut AgentSettings, parts: &[Part]) {
+    for part in parts {
+        match part {
+            Part::Grammar => agent.grammar = false,
+            Part::Domains => agent.domains = false,
+            Part::Calibration => agent.alpha = None,
+            Part::Pool => agent.examples = 0,
+            Part::Retrieval => {}
+            Part::Hints => agent.layout.hints = false,
+            Part::State => agent.layout.state = false,
+        }
+    }
+}
+
+fn names(parts: &[Part]) -> Vec<String> {
+    parts.iter().map(|part| part.name().to_owned()).collect()
+}
+
 /// Adds an attempt's records to the run of its model.
 pub fn add(runs: &mut Vec<Run>, model: String, without: Vec<String>, records: Vec<Record>) {
-    match runs.iter_mut().find(|run| run.model == model) {
+    let same = |run: &&mut Run| run.model == model && run.without == without;
+    match runs.iter_mut().find(same) {
         Some(run) => run.records.extend(records),
         None => runs.push(Run {
             model,

@@ -2,13 +2,16 @@
 
 use super::args::{Bench as Command, BenchHome};
 use super::bench_houses::{fresh_house, houses};
-use super::bench_run::{Attempt, Suite};
+use super::bench_run::{Attempt, Suite, Who};
 use super::command_conformance;
 use super::context::Context;
 use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
-use super::{command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report};
+use super::{
+    command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report,
+    command_bench_steps,
+};
 use crate::agent::{Clock, SystemClock};
 use crate::bench::episode::Player;
 use crate::bench::home::{Graded, grade};
@@ -33,6 +36,7 @@ pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
         Command::SchemaSuite(args) => command_conformance::schema_suite(context, args),
         Command::Worker(args) => command_conformance::work(context, args),
         Command::HomeAssist(args) => command_bench_assist::run(context, args),
+        Command::Steps(args) => command_bench_steps::run(context, args),
         Command::Bfcl(args) => command_bench_bfcl::run(context, args),
         Command::Replay(args) => command_bench_replay::run(context, args),
         Command::Score(args) => command_bench_bfcl::score_file(context, args),
@@ -41,7 +45,7 @@ pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
 }
 
 fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
-    let settings = context.settings(&args.settings.given)?;
+    let settings = context.settings(&args.measured.settings.given)?;
     let requests = requests(args)?;
     let names = requests.iter().map(|request| request.house.as_str());
     let houses = houses(args.houses.as_deref(), names)?;
@@ -50,8 +54,8 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
         context,
         "home",
         &settings,
-        &args.runs,
-        &[],
+        &args.measured.runs,
+        &args.measured.without,
         requests.len(),
         |_| {},
     )?;
@@ -60,12 +64,13 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let mut reports: Vec<Report> = Vec::new();
     suite.each(&mut |measuring, attempt| {
         let Attempt {
-            is_model,
+            who,
             repetition,
             generator,
             mut examples,
             agent,
             model,
+            without,
             ..
         } = attempt;
         let replies = Replies::default();
@@ -83,7 +88,7 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
             let graded = grade(&mut player, &mut fresh, request)
                 .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
             let replies = replies.take();
-            if let (Some(file), Some(graded), true) = (&mut record, &graded, is_model) {
+            if let (Some(file), Some(graded), true) = (&mut record, &graded, who == Who::Model) {
                 let line = recorded(request, graded, replies, max_calls);
                 writeln!(file, "{}", serde_json::json!(line))?;
             }
@@ -100,6 +105,7 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
             Some(report) => report.requests.extend(graded),
             None => reports.push(Report {
                 model,
+                without,
                 requests: graded,
             }),
         }

@@ -8,11 +8,14 @@ pub mod args;
 pub mod args_bench;
 mod bench_houses;
 mod bench_run;
+#[cfg(test)]
+mod bench_run_tests;
 mod command_bench;
 mod command_bench_assist;
 mod command_bench_bfcl;
 mod command_bench_replay;
 mod command_bench_report;
+mod command_bench_steps;
 mod command_config;
 mod command_conformance;
 mod command_generate;

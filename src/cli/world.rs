@@ -153,9 +153,10 @@ pub fn policy(settings: &Settings) -> Result<Policy, Failure> {
 /// # Errors
 /// A file that is wrong.
 pub fn examples(settings: &Settings) -> Result<FromPool, Failure> {
+    let steps = Pool::steps().map_err(|error| Failure::input(error.to_string()))?;
     if settings.examples.is_empty() {
         let pool = Pool::seeds().map_err(|error| Failure::input(error.to_string()))?;
-        return Ok(FromPool::new(pool));
+        return Ok(FromPool::new(pool).with_steps(steps));
     }
     let mut pool = Pool::default();
     for path in &settings.examples {

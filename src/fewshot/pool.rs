@@ -7,7 +7,7 @@
 //! little, so that a prompt does not show one call three times where others are near.
 
 use super::example::{Example, ExampleError, ExampleId, Source};
-use super::fill::{Fill, Legal, Live, shuffle};
+use super::fill::{Fill, Filled, Legal, Live, shuffle};
 use super::ngram::{Grams, Weights};
 use crate::call::{FailureKind, Reply};
 
@@ -136,6 +136,16 @@ impl Pool {
         Ok(pool)
     }
 
+    /// The examples that ship of a step of a task: what is known and what is to be done next,
+    /// and the call that takes its values from there. Their tools exist nowhere: it is the form
+    /// that they show.
+    ///
+    /// # Errors
+    /// None while the tests pass: they read every line.
+    pub fn steps() -> Result<Self, ExampleError> {
+        Ok(Self::new(Example::parse_all(STEPS)?))
+    }
+
     /// Number of examples.
     pub fn len(&self) -> usize {
         self.kept.len()
@@ -224,6 +234,64 @@ impl Pool {
         chosen
     }
 
+    /// Examples for a prompt whatever is asked: of what can be shown now, the same ones for a
+    /// seed, each of another kind. What retrieval is measured against.
+    pub fn fixed(&self, query: &Query<'_>) -> Vec<Shown> {
+        let nothing = Grams::of("");
+        let live = Live::new(query.moves, &nothing);
+        let query = Query {
+            fill: Fill::Any,
+            ..query.clone()
+        };
+        let language = self.kept.first().map(|kept| kept.example.lang.as_str());
+        let mut order: Vec<&Kept> = self.kept.iter().collect();
+        order.retain(|kept| Some(kept.example.lang.as_str()) == language);
+        order.sort_by_key(|kept| shuffle(query.seed, &kept.id.to_string()));
+        let mut kinds: Vec<&str> = Vec::new();
+        let mut chosen = Vec::new();
+        for kept in order {
+            let talk = kinds.iter().filter(|kind| is_talk(kind)).count();
+            if chosen.len() >= query.most
+                || kinds.contains(&kept.kind.as_str())
+                || (is_talk(&kept.kind) && talk >= query.most_talk)
+            {
+                continue;
+            }
+            if let Some(filled) = possible(kept, &query, &live) {
+                kinds.push(&kept.kind);
+                chosen.push(filled.shown(kept, 0.0));
+            }
+        }
+        chosen
+    }
+
+    /// Examples of a form: their tools need not exist, and nothing in them is filled. Those whose
+    /// wording is nearest to the request come first, or, where it is not asked for, any.
+    pub fn forms(&self, query: &Query<'_>, nearest: bool) -> Vec<Shown> {
+        let request = Grams::of(query.request);
+        let mut ranked: Vec<(f64, u64, &Kept)> = self
+            .kept
+            .iter()
+            .filter(|kept| !query.exclude.contains(&kept.id))
+            .map(|kept| {
+                let near = self.weights.cosine(&kept.grams, &request, &[]);
+                let near = if nearest { (near / STEP).round() } else { 0.0 };
+                (near, shuffle(query.seed, &kept.id.to_string()), kept)
+            })
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        ranked
+            .into_iter()
+            .take(query.most)
+            .map(|(near, _, kept)| Shown {
+                id: kept.id.clone(),
+                request: kept.example.request.clone(),
+                reply: kept.example.reply.clone(),
+                score: near,
+            })
+            .collect()
+    }
+
     fn show(
         &self,
         kept: &Kept,
@@ -233,19 +301,7 @@ impl Pool {
     ) -> Option<Shown> {
         let example = &kept.example;
         let calls = example.calls();
-        if calls.len() > query.most_calls
-            || calls.iter().any(|call| !live.legal(&call.tool))
-            || query.exclude.contains(&kept.id)
-            || (!query.may_ask && matches!(example.reply, Reply::Ask(_)))
-        {
-            return None;
-        }
-        let filled = live.fill(example, query.fill, query.seed)?;
-        if let (false, Reply::Calls(calls)) = (query.literal, &filled.reply)
-            && !calls.iter().all(|call| live.possible(call))
-        {
-            return None;
-        }
+        let filled = possible(kept, query, live)?;
         let wording = self.weights.cosine(&kept.grams, request, &filled.named);
         let mut score = wording + FIT_WEIGHT * filled.fit;
         // What names nothing of the request must at least be worded alike.
@@ -266,13 +322,39 @@ impl Pool {
                 score += SAME_TOOL;
             }
         }
-        Some(Shown {
-            id: kept.id.clone(),
-            request: filled.request,
-            reply: filled.reply,
-            score,
-        })
+        Some(filled.shown(kept, score))
     }
+}
+
+impl Filled {
+    fn shown(self, kept: &Kept, score: f64) -> Shown {
+        Shown {
+            id: kept.id.clone(),
+            request: self.request,
+            reply: self.reply,
+            score,
+        }
+    }
+}
+
+/// An example with its holes filled, where it can be shown now.
+fn possible(kept: &Kept, query: &Query<'_>, live: &Live<'_>) -> Option<Filled> {
+    let example = &kept.example;
+    let calls = example.calls();
+    if calls.len() > query.most_calls
+        || calls.iter().any(|call| !live.legal(&call.tool))
+        || query.exclude.contains(&kept.id)
+        || (!query.may_ask && matches!(example.reply, Reply::Ask(_)))
+    {
+        return None;
+    }
+    let filled = live.fill(example, query.fill, query.seed)?;
+    if let (false, Reply::Calls(calls)) = (query.literal, &filled.reply)
+        && !calls.iter().all(|call| live.possible(call))
+    {
+        return None;
+    }
+    Some(filled)
 }
 
 /// The files that ship.
@@ -285,6 +367,9 @@ pub(super) const SEEDS: [(&str, &str); 4] = [
         include_str!("../../fewshot/assistant.jsonl"),
     ),
 ];
+
+/// The file of steps that ships.
+const STEPS: &str = include_str!("../../fewshot/steps.jsonl");
 
 fn kind_of(reply: &Reply) -> String {
     match reply {

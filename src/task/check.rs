@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// Most states: each is a place that a person has to understand.
 pub const STATE_LIMIT: usize = 500;
 
+/// Longest purpose of a state, in bytes: it is part of every prompt there.
+pub const PURPOSE_LIMIT: usize = 200;
+
 /// A step on the way to a place in a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -176,8 +179,19 @@ impl<'d> Checker<'d> {
     /// What can be said of a state alone.
     fn state(&mut self, name: &'d str, state: &'d State) {
         let here = |key: &str| place!["state", name, key];
+        if let Some(purpose) = &state.purpose
+            && (purpose.trim().is_empty()
+                || purpose.len() > PURPOSE_LIMIT
+                || purpose.contains(char::is_control))
+        {
+            self.fault(
+                here("do"),
+                format!("`do` is one line of 1 to {PURPOSE_LIMIT} bytes"),
+            );
+        }
         if state.end {
             let idle = [
+                ("do", state.purpose.is_none()),
                 ("go", state.go.is_empty()),
                 ("remember", state.remember.is_empty()),
                 ("strike", state.strike.is_empty()),

@@ -94,6 +94,9 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
+    /// What this state wants, in one line: it stands at the end of the model's prompt.
+    #[serde(default, rename = "do", skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
     /// Tools that are legal here; left out: all that there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,

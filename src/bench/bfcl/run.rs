@@ -11,6 +11,7 @@ use super::dataset::{Question, Speaker};
 use super::decode;
 use super::schema::tool;
 use super::value::{Int, Value};
+use crate::agent::Tail;
 use crate::agent::context::lay_out;
 use crate::agent::{Examples, Layout, Settings};
 use crate::bench::record::{Record, Spent};
@@ -184,7 +185,7 @@ impl Asker<'_> {
         if !self.settings.grammar {
             layout.instructions = ALONE.to_owned();
         }
-        let mut prompt = lay_out(&layout, moves, &shown, task.task(), &[], None).prompt;
+        let mut prompt = lay_out(&layout, moves, &shown, task.task(), Tail::default()).prompt;
         with_conversation(&mut prompt, question);
         Ok(prompt)
     }

@@ -85,6 +85,7 @@ pub fn run(
         text: episode.text,
         wrong_effects,
         spent: Spent::from(&episode.figures),
+        step: None,
     }))
 }
 

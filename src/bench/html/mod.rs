@@ -3,6 +3,7 @@
 
 mod plot;
 mod reliability;
+mod steps;
 mod text;
 
 use super::interval::Share;
@@ -28,9 +29,10 @@ pub fn page(title: &str, runs: &[ResultRun]) -> String {
             .collect();
         let _ = write!(
             body,
-            "<section><h2>{}</h2>{}{}{}{}</section>",
+            "<section><h2>{}</h2>{}{}{}{}{}</section>",
             escaped(suite),
             groups_table(&members),
+            over_steps(&members),
             pairs_table(&members),
             costs(&members),
             calibrations(&members),
@@ -160,6 +162,26 @@ fn share_cell(share: Share) -> String {
         high * 100.0,
         share.right,
         share.of
+    )
+}
+
+/// Success over the steps of tasks, where the runs have any.
+fn over_steps(members: &[Member<'_>]) -> String {
+    let lines: Vec<steps::Line<'_>> = members
+        .iter()
+        .filter_map(|member| {
+            let class = colour(member.number, member.run);
+            steps::Line::of(member.label, class, member.run)
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<h3>Over steps</h3><figure>{}<figcaption>Share of steps that are right at the first \
+         attempt, in blocks of {} steps, with its interval.</figcaption></figure>",
+        steps::drawn(&lines),
+        steps::BLOCK
     )
 }
 
