@@ -9,6 +9,8 @@ pub mod context;
 pub mod event;
 pub mod examples;
 mod finish;
+mod hints;
+mod learn;
 pub mod limits;
 mod moves;
 mod open;

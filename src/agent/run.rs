@@ -9,6 +9,8 @@ use super::clock::Clock;
 use super::context::{Layout, Shown, lay_out, tail, traced};
 use super::event::{Event, Figures, Observer};
 use super::examples::Examples;
+use super::hints::exemplified;
+use super::learn::Mistake;
 use super::limits::{Limits, StopReason, recorded};
 use super::moves::TurnMoves;
 use super::open::already_done;
@@ -157,6 +159,12 @@ pub(super) struct Progress {
     pub(super) failures: usize,
     pub(super) shown: Option<Vec<Shown>>,
     pub(super) hint: Option<String>,
+    /// The call that is being attempted.
+    pub(super) tried: Option<Call>,
+    /// What the last attempt did wrong.
+    pub(super) mistake: Option<Mistake>,
+    /// Calls that succeeded since the request was made.
+    pub(super) done: usize,
 }
 
 /// What a turn leads to.
@@ -181,6 +189,9 @@ impl Agent<'_> {
             failures: 0,
             shown: None,
             hint: None,
+            tried: None,
+            mistake: None,
+            done: task.task().steps as usize,
         };
         let resumed = task.sequence() > 1;
         self.observer.event(&Event::RunStarted {
@@ -314,7 +325,7 @@ impl Agent<'_> {
             }
             generated => generated?,
         };
-        let mut legal = moves.legal;
+        let legal = moves.legal;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
@@ -337,10 +348,19 @@ impl Agent<'_> {
             )),
             parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
         };
+        let mistake = progress.mistake.take();
+        progress.tried = None;
         match reply {
             Err(failure) => self.failed(task, progress, failure),
             Ok(Reply::Answer(text)) => self.answer(task, progress, text),
-            Ok(Reply::Ask(question)) => self.ask(task, question),
+            Ok(Reply::Ask(question)) => {
+                let reply = Reply::Ask(question.clone());
+                if let Some(correction) = Mistake::corrected(mistake, task, progress, &legal, reply)
+                {
+                    self.learn(task, &correction);
+                }
+                self.ask(task, question)
+            }
             Ok(Reply::Calls(calls)) => {
                 if let Some(text) = already_done(task.task(), &legal, &calls) {
                     self.trace.emit(trace::Event::Note {
@@ -349,25 +369,43 @@ impl Agent<'_> {
                     });
                     return self.answer(task, progress, text);
                 }
-                for (number, call) in calls.into_iter().enumerate() {
-                    if number > 0 {
-                        // The call before may have changed what is legal.
-                        if task.task().recovery() != Recovery::Continue {
-                            break;
-                        }
-                        legal = self.moves(task)?.legal;
-                    }
-                    match self.attempt(task, progress, &legal, call)? {
-                        Next::Turn if progress.hint.is_none() => {}
-                        next => return Ok(next),
-                    }
-                    if self.cancel.is_cancelled() {
-                        return Ok(Next::End(StopReason::Cancelled, None));
-                    }
+                let (count, before) = (calls.len(), progress.done);
+                let reply = Reply::Calls(calls.clone());
+                let correction = Mistake::corrected(mistake, task, progress, &legal, reply);
+                let next = self.carry_out(task, progress, legal, calls)?;
+                if let Some(correction) = correction.filter(|_| progress.done == before + count) {
+                    self.learn(task, &correction);
                 }
-                Ok(Next::Turn)
+                Ok(next)
             }
         }
+    }
+
+    /// The calls of one reply, up to the first that fails.
+    fn carry_out(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        mut legal: Moves,
+        calls: Vec<Call>,
+    ) -> Result<Next, AgentError> {
+        for (number, call) in calls.into_iter().enumerate() {
+            if number > 0 {
+                // The call before may have changed what is legal.
+                if task.task().recovery() != Recovery::Continue {
+                    break;
+                }
+                legal = self.moves(task)?.legal;
+            }
+            match self.attempt(task, progress, &legal, call)? {
+                Next::Turn if progress.hint.is_none() => {}
+                next => return Ok(next),
+            }
+            if self.cancel.is_cancelled() {
+                return Ok(Next::End(StopReason::Cancelled, None));
+            }
+        }
+        Ok(Next::Turn)
     }
 
     fn generate(
@@ -463,6 +501,7 @@ impl Agent<'_> {
         moves: &Moves,
         call: Call,
     ) -> Result<Next, AgentError> {
+        progress.tried = Some(call.clone());
         if let Some(message) = task
             .task()
             .guarded(&call)
@@ -582,6 +621,7 @@ impl Agent<'_> {
                 });
                 progress.hint = None;
                 progress.failures = 0;
+                progress.done += 1;
                 if ending.is_some() && task.task().recovery() == Recovery::Finished {
                     return Ok(Next::End(StopReason::ToolEnded, ending));
                 }
@@ -651,6 +691,13 @@ impl Agent<'_> {
         progress: &mut Progress,
         failure: Failure,
     ) -> Result<Next, AgentError> {
+        // Where the world cannot be read, the next turn says so.
+        let moves = self.moves(task).ok();
+        let failure = match &moves {
+            Some(moves) => exemplified(task.task(), progress, moves, failure),
+            None => failure,
+        };
+        progress.mistake = Some(Mistake::of(&failure, progress.tried.take()));
         let kind = failure.kind.as_str().to_owned();
         let hint = failure.hint();
         let turn = task.task().turns;
@@ -685,14 +732,13 @@ impl Agent<'_> {
         if progress.failures >= self.settings.limits.attempts {
             return Ok(Next::End(StopReason::TooManyFailures, None));
         }
-        if let Some(shown) = progress.shown.take() {
-            let moves = self.moves(task)?.offered;
+        if let (Some(shown), Some(moves)) = (progress.shown.take(), &moves) {
             let most = self.settings.examples.min(3);
             let goal = task.task().goal.clone();
             progress.shown =
                 Some(
                     self.examples
-                        .choose(&goal, &moves, Some(failure.kind), &shown, most),
+                        .choose(&goal, &moves.offered, Some(failure.kind), &shown, most),
                 );
         }
         Ok(Next::Turn)

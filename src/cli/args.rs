@@ -1,6 +1,7 @@
 //! The command line as it is written: what clap parses, before any of it is believed.
 
 use super::args_bench::{BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, Runs};
+use super::args_fewshot::Fewshot;
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags, Toolboxes};
 use crate::grammar::schema::{KeyOrder, SchemaOptions};
@@ -73,6 +74,9 @@ pub enum Command {
     /// List, show, resume and rewind tasks; check and draw their definitions
     #[command(subcommand)]
     Task(Task),
+    /// List, add, forget and export few-shot examples
+    #[command(subcommand)]
+    Fewshot(Fewshot),
     /// List and show what runs did
     #[command(subcommand)]
     Trace(Trace),
