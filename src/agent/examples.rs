@@ -1,8 +1,8 @@
 //! Where the examples of a request come from.
 
 use super::context::Shown;
-use crate::call::{FailureKind, Moves};
-use crate::fewshot::{ExampleId, Fill, Pool, Query};
+use crate::call::{Domains, FailureKind, Moves};
+use crate::fewshot::{ExampleId, Fill, LearnedError, LearnedFile, Lesson, Pool, Query};
 use std::collections::HashMap;
 
 /// Chooses the examples of a request.
@@ -17,6 +17,12 @@ pub trait Examples {
         shown: &[Shown],
         most: usize,
     ) -> Vec<Shown>;
+
+    /// Takes in what a retry that succeeded teaches, given what was legal then; the example that it
+    /// became, if it became one. By default nothing is learned.
+    fn learn(&mut self, _lesson: &Lesson<'_>, _moves: &Moves) -> Option<ExampleId> {
+        None
+    }
 }
 
 /// No examples at all.
@@ -36,7 +42,8 @@ impl Examples for NoExamples {
     }
 }
 
-/// Examples out of a pool.
+/// Examples out of a pool. It learns nothing unless told to: what is measured must not depend on
+/// what came before.
 #[derive(Debug)]
 pub struct FromPool {
     pool: Pool,
@@ -50,6 +57,12 @@ pub struct FromPool {
     pub fill: Fill,
     /// What the pool knows of the texts that were shown.
     ids: HashMap<(String, String), ExampleId>,
+    /// Whether retries that succeed become examples.
+    learns: bool,
+    /// Where they are kept beyond this run.
+    file: Option<LearnedFile>,
+    /// Why the last one is not.
+    trouble: Option<LearnedError>,
 }
 
 impl FromPool {
@@ -62,8 +75,34 @@ impl FromPool {
             seed: 0,
             fill: Fill::default(),
             ids: HashMap::new(),
+            learns: false,
+            file: None,
+            trouble: None,
         }
     }
+
+    /// Learns from retries that succeed; what is learned is kept in `file`, where there is one, and
+    /// otherwise as long as this value lives.
+    #[must_use]
+    pub fn learning(mut self, file: Option<LearnedFile>) -> Self {
+        self.learns = true;
+        self.file = file;
+        self
+    }
+
+    /// Why something that was learned is not in the file, told once.
+    pub fn take_trouble(&mut self) -> Option<LearnedError> {
+        self.trouble.take()
+    }
+}
+
+/// The legal tools with their live values, as the pool takes them.
+fn legal_of(moves: &Moves) -> Vec<(&str, &Domains)> {
+    moves
+        .moves
+        .iter()
+        .map(|legal| (legal.spec.name.as_str(), &legal.domains))
+        .collect()
 }
 
 impl FromPool {
@@ -85,11 +124,7 @@ impl Examples for FromPool {
         shown: &[Shown],
         most: usize,
     ) -> Vec<Shown> {
-        let legal: Vec<(&str, &crate::call::Domains)> = moves
-            .moves
-            .iter()
-            .map(|legal| (legal.spec.name.as_str(), &legal.domains))
-            .collect();
+        let legal = legal_of(moves);
         let exclude: Vec<ExampleId> = shown
             .iter()
             .filter_map(|shown| self.ids.get(&(shown.request.clone(), shown.reply.clone())))
@@ -138,5 +173,21 @@ impl Examples for FromPool {
             .collect();
         chosen.reverse();
         chosen
+    }
+
+    fn learn(&mut self, lesson: &Lesson<'_>, moves: &Moves) -> Option<ExampleId> {
+        if !self.learns {
+            return None;
+        }
+        let example = lesson.example(&legal_of(moves))?;
+        let id = example.id();
+        if !self.pool.add(example.clone()) {
+            return None;
+        }
+        if let Some(file) = &self.file {
+            // At once: a run that is killed afterwards has learned it all the same.
+            self.trouble = file.add(&[example]).err();
+        }
+        Some(id)
     }
 }

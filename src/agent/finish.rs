@@ -162,6 +162,8 @@ impl Agent<'_> {
         progress.shown = None;
         progress.hint = None;
         progress.failures = 0;
+        progress.mistake = None;
+        progress.done = 0;
         Ok(true)
     }
 

@@ -27,6 +27,8 @@ impl Agent<'_> {
         progress.helped = true;
         progress.failures = 0;
         progress.hint = None;
+        // What the person did is no correction of the model's own.
+        progress.mistake = None;
         self.trace.emit(trace::Event::Note {
             name: "helped".to_owned(),
             data: json!({ "call": call.to_value() }),

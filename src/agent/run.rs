@@ -9,7 +9,9 @@ use super::clock::Clock;
 use super::context::{Layout, Shown, Tail, failure_text, lay_out, result_text, tail, traced};
 use super::event::{Event, Figures, Observer};
 use super::examples::Examples;
+use super::hints::exemplified;
 use super::history::History;
+use super::learn::Mistake;
 use super::limits::{Limits, StopReason, recorded};
 use super::moves::TurnMoves;
 use super::open::already_done;
@@ -171,6 +173,12 @@ pub(super) struct Progress {
     /// Whether a person made a call in this turn.
     pub(super) helped: bool,
     pub(super) history: History,
+    /// The call that is being attempted.
+    pub(super) tried: Option<Call>,
+    /// What the last attempt did wrong.
+    pub(super) mistake: Option<Mistake>,
+    /// Calls that succeeded since the request was made.
+    pub(super) done: usize,
 }
 
 /// What a turn leads to.
@@ -198,6 +206,9 @@ impl Agent<'_> {
             confidence: None,
             helped: false,
             history: History::new(!self.settings.layout.state),
+            tried: None,
+            mistake: None,
+            done: task.task().steps as usize,
         };
         let resumed = task.sequence() > 1;
         self.observer.event(&Event::RunStarted {
@@ -333,7 +344,7 @@ impl Agent<'_> {
             }
             generated => generated?,
         };
-        let mut legal = moves.legal;
+        let legal = moves.legal;
         if generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
@@ -357,10 +368,19 @@ impl Agent<'_> {
             )),
             parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
         };
+        let mistake = progress.mistake.take();
+        progress.tried = None;
         match reply {
             Err(failure) => self.failed(task, progress, failure),
             Ok(Reply::Answer(text)) => self.answer(task, progress, text),
-            Ok(Reply::Ask(question)) => self.ask(task, question),
+            Ok(Reply::Ask(question)) => {
+                let reply = Reply::Ask(question.clone());
+                if let Some(correction) = Mistake::corrected(mistake, task, progress, &legal, reply)
+                {
+                    self.learn(task, &correction);
+                }
+                self.ask(task, question)
+            }
             Ok(Reply::Calls(calls)) => {
                 let sure = generation.log_probability.map(f64::exp);
                 progress.confidence = sure;
@@ -373,25 +393,43 @@ impl Agent<'_> {
                     });
                     return self.answer(task, progress, text);
                 }
-                for (number, call) in calls.into_iter().enumerate() {
-                    if number > 0 {
-                        // The call before may have changed what is legal.
-                        if task.task().recovery() != Recovery::Continue {
-                            break;
-                        }
-                        legal = self.moves(task)?.legal;
-                    }
-                    match self.attempt(task, progress, &legal, call)? {
-                        Next::Turn if progress.hint.is_none() && !progress.helped => {}
-                        next => return Ok(next),
-                    }
-                    if self.cancel.is_cancelled() {
-                        return Ok(Next::End(StopReason::Cancelled, None));
-                    }
+                let (count, before) = (calls.len(), progress.done);
+                let reply = Reply::Calls(calls.clone());
+                let correction = Mistake::corrected(mistake, task, progress, &legal, reply);
+                let next = self.carry_out(task, progress, legal, calls)?;
+                if let Some(correction) = correction.filter(|_| progress.done == before + count) {
+                    self.learn(task, &correction);
                 }
-                Ok(Next::Turn)
+                Ok(next)
             }
         }
+    }
+
+    /// The calls of one reply, up to the first that fails.
+    fn carry_out(
+        &mut self,
+        task: &mut ActiveTask,
+        progress: &mut Progress,
+        mut legal: Moves,
+        calls: Vec<Call>,
+    ) -> Result<Next, AgentError> {
+        for (number, call) in calls.into_iter().enumerate() {
+            if number > 0 {
+                // The call before may have changed what is legal.
+                if task.task().recovery() != Recovery::Continue {
+                    break;
+                }
+                legal = self.moves(task)?.legal;
+            }
+            match self.attempt(task, progress, &legal, call)? {
+                Next::Turn if progress.hint.is_none() && !progress.helped => {}
+                next => return Ok(next),
+            }
+            if self.cancel.is_cancelled() {
+                return Ok(Next::End(StopReason::Cancelled, None));
+            }
+        }
+        Ok(Next::Turn)
     }
 
     fn generate(
@@ -491,6 +529,7 @@ impl Agent<'_> {
         moves: &Moves,
         call: Call,
     ) -> Result<Next, AgentError> {
+        progress.tried = Some(call.clone());
         if let Some(message) = task
             .task()
             .guarded(&call)
@@ -621,6 +660,7 @@ impl Agent<'_> {
                 });
                 progress.hint = None;
                 progress.failures = 0;
+                progress.done += 1;
                 if ending.is_some() && task.task().recovery() == Recovery::Finished {
                     return Ok(Next::End(StopReason::ToolEnded, ending));
                 }
@@ -702,6 +742,13 @@ impl Agent<'_> {
         progress: &mut Progress,
         failure: Failure,
     ) -> Result<Next, AgentError> {
+        // Where the world cannot be read, the next turn says so.
+        let moves = self.moves(task).ok();
+        let failure = match &moves {
+            Some(moves) => exemplified(task.task(), progress, moves, failure),
+            None => failure,
+        };
+        progress.mistake = Some(Mistake::of(&failure, progress.tried.take()));
         let kind = failure.kind.as_str().to_owned();
         let hint = failure.hint();
         let turn = task.task().turns;
@@ -740,8 +787,7 @@ impl Agent<'_> {
         if progress.failures >= self.settings.limits.attempts {
             return self.helped(task, progress);
         }
-        if let Some(shown) = progress.shown.take() {
-            let moves = self.moves(task)?;
+        if let (Some(shown), Some(moves)) = (progress.shown.take(), &moves) {
             let most = self.settings.examples.min(3);
             let goal = task.task().goal.clone();
             progress.shown = Some(self.examples.choose(

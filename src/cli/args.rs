@@ -3,6 +3,7 @@
 use super::args_bench::{
     BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, BenchSteps, Measured,
 };
+use super::args_fewshot::Fewshot;
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags, Toolboxes};
 use crate::grammar::schema::{KeyOrder, SchemaOptions};
@@ -75,6 +76,9 @@ pub enum Command {
     /// List, show, resume and rewind tasks; check and draw their definitions
     #[command(subcommand)]
     Task(Task),
+    /// List, add, forget and export few-shot examples
+    #[command(subcommand)]
+    Fewshot(Fewshot),
     /// List and show what runs did
     #[command(subcommand)]
     Trace(Trace),

@@ -259,7 +259,10 @@ impl Runner {
         if let Some(source) = &source {
             definition::refuse_faults(source, &registry)?;
         }
-        let examples = world::examples(&settings)?;
+        let (examples, damage) = world::learning_examples(&settings)?;
+        if let Some(damage) = damage {
+            context.terminal.warn(&damage);
+        }
         world::policy(&settings)?;
         let hook = hook(&settings)?;
         let progress = progress(context.terminal.shows_progress());
@@ -411,6 +414,10 @@ impl Runner {
         // What could not be written explains why the run was stopped.
         view.finish()?;
         drop(person);
+        if let Some(trouble) = self.examples.take_trouble() {
+            let message = format!("what was learned is not kept: {trouble}");
+            context.terminal.warn(&message);
+        }
         let report = report?;
         if let Err(error) = trace.finish() {
             context.terminal.warn(&error.to_string());

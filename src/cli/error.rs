@@ -4,6 +4,7 @@
 use super::config::ConfigError;
 use super::exit::Exit;
 use crate::agent::{AgentError, StopReason};
+use crate::fewshot::LearnedError;
 use crate::model::pull::VerifyError;
 use crate::model::{GenerateError, GgufError, LocateError, ManifestError, PullError, SessionError};
 use crate::task::{JournalError, TaskError};
@@ -243,6 +244,23 @@ impl From<HouseError> for Failure {
             | HouseError::TooLarge { .. }
             | HouseError::Invalid { .. }
             | HouseError::Gone { .. } => Self::input(error.to_string()),
+        }
+    }
+}
+
+impl From<LearnedError> for Failure {
+    fn from(error: LearnedError) -> Self {
+        let message = error.to_string();
+        match error {
+            LearnedError::File(error) => error.into(),
+            LearnedError::Locked { .. } => {
+                Self::new(Exit::Busy, message).hint("try again when it is through")
+            }
+            LearnedError::TooLarge { .. } => {
+                Self::input(message).hint("move the file away, or set another --learned")
+            }
+            LearnedError::Full { .. } => Self::input(message)
+                .hint("`snaffle fewshot forget` makes room, or name a file with --examples"),
         }
     }
 }

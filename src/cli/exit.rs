@@ -20,7 +20,7 @@ pub enum Exit {
     Input = 5,
     /// The task ended without what was asked for.
     Unfinished = 6,
-    /// Another run holds the house or the journal.
+    /// Another run holds the house, the journal or the learned examples.
     Busy = 7,
     /// A file cannot be read or written.
     Files = 8,
@@ -60,7 +60,10 @@ impl Exit {
             Self::Unfinished,
             "the task ended without success: it failed, went round in circles, or nothing was left to do",
         ),
-        (Self::Busy, "another run holds the house or the journal"),
+        (
+            Self::Busy,
+            "another run holds the house, the journal or the learned examples",
+        ),
         (
             Self::Files,
             "a file cannot be read or written (permissions, disk full)",

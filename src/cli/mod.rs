@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod args_bench;
+pub mod args_fewshot;
 mod bench_houses;
 mod bench_run;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod command_bench_report;
 mod command_bench_steps;
 mod command_config;
 mod command_conformance;
+mod command_fewshot;
 mod command_generate;
 mod command_grammar;
 mod command_model;
@@ -183,6 +185,7 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
             let folder = context.settings(&settings.given)?.trace_dir;
             command_trace::show(context, &folder, trace, *full)?;
         }
+        Command::Fewshot(command) => command_fewshot::run(context, command)?,
         Command::Run(args) => return command_run::run(context, args),
         Command::Task(Task::Resume(args)) => return command_run::resume(context, args),
         Command::Generate(args) => return command_generate::run(context, args),

@@ -70,6 +70,10 @@ pub struct Settings {
     pub tools_in_prompt: Option<String>,
     /// The journal.
     pub journal: PathBuf,
+    /// Whether examples are learned, and those that were are used.
+    pub learn: bool,
+    /// File of the examples that were learned or added.
+    pub learned: PathBuf,
     /// The traces' folder.
     pub trace_dir: PathBuf,
     /// Traces kept; 0: none is written.
@@ -151,6 +155,10 @@ impl Settings {
             journal: read
                 .optional("journal")?
                 .unwrap_or_else(|| in_state("journal.sqlite")),
+            learn: read.required("learn")?,
+            learned: read
+                .optional("learned")?
+                .unwrap_or_else(|| in_state("learned.jsonl")),
             trace_dir: read
                 .optional("trace_dir")?
                 .unwrap_or_else(|| in_state("traces")),

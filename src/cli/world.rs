@@ -8,8 +8,7 @@ use super::settings::Settings;
 use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInPrompt};
 use crate::call::Policy;
 use crate::call::policy::Permission;
-use crate::fewshot::{Example, Pool};
-
+use crate::fewshot::{Example, LearnedFile, Pool};
 use crate::task::Definition;
 use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
@@ -148,15 +147,64 @@ pub fn policy(settings: &Settings) -> Result<Policy, Failure> {
     Policy::new(rules).map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
-/// The pool of examples: the files that the settings name, else those that ship.
+/// The examples that a run begins with, and what is damaged among those that were learned. With
+/// the setting `learn` it learns more; a dry run, in which nothing succeeds, does not.
+///
+/// # Errors
+/// A file that is wrong.
+pub fn learning_examples(settings: &Settings) -> Result<(FromPool, Option<String>), Failure> {
+    if !settings.learn {
+        return Ok((examples(settings)?, None));
+    }
+    let (pool, damage) = whole_pool(settings)?;
+    let mut examples = from_pool(settings, pool)?;
+    examples.seed = settings.sampling.seed;
+    if !settings.dry_run {
+        // What must not be written to traces is not written here either.
+        let withheld = !settings.redact.is_empty() && !settings.keep_prompts;
+        let file = (!withheld).then(|| LearnedFile::new(&settings.learned));
+        examples = examples.learning(file);
+    }
+    Ok((examples, damage))
+}
+
+/// All examples, those that were learned or added included, and what is damaged among these.
+///
+/// # Errors
+/// A file that is wrong.
+pub fn whole_pool(settings: &Settings) -> Result<(Pool, Option<String>), Failure> {
+    let mut pool = pool(settings)?;
+    let file = LearnedFile::new(&settings.learned);
+    let learned = file.read()?;
+    let damage = learned.report(file.path());
+    for example in learned.examples {
+        pool.add(example);
+    }
+    Ok((pool, damage))
+}
+
+/// Examples that nobody learned: what is measured begins with these and learns nothing.
 ///
 /// # Errors
 /// A file that is wrong.
 pub fn examples(settings: &Settings) -> Result<FromPool, Failure> {
+    from_pool(settings, pool(settings)?)
+}
+
+/// Examples out of `pool`, and those of steps, where the settings name no files of their own.
+fn from_pool(settings: &Settings, pool: Pool) -> Result<FromPool, Failure> {
+    let examples = FromPool::new(pool);
+    if !settings.examples.is_empty() {
+        return Ok(examples);
+    }
     let steps = Pool::steps().map_err(|error| Failure::input(error.to_string()))?;
+    Ok(examples.with_steps(steps))
+}
+
+/// The pool of examples: the files that the settings name, else those that ship.
+fn pool(settings: &Settings) -> Result<Pool, Failure> {
     if settings.examples.is_empty() {
-        let pool = Pool::seeds().map_err(|error| Failure::input(error.to_string()))?;
-        return Ok(FromPool::new(pool).with_steps(steps));
+        return Pool::seeds().map_err(|error| Failure::input(error.to_string()));
     }
     let mut pool = Pool::default();
     for path in &settings.examples {
@@ -166,7 +214,7 @@ pub fn examples(settings: &Settings) -> Result<FromPool, Failure> {
             pool.add(example);
         }
     }
-    Ok(FromPool::new(pool))
+    Ok(pool)
 }
 
 /// The built-in definition; with `select_tools` its states have only the tools nearest to the

@@ -36,6 +36,19 @@ pub enum Source {
     Seed,
     /// A retry that succeeded.
     Learned,
+    /// Written by a person for this project: `snaffle fewshot add`.
+    Added,
+}
+
+impl Source {
+    /// `seed`, `learned` or `added`, as in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Seed => "seed",
+            Self::Learned => "learned",
+            Self::Added => "added",
+        }
+    }
 }
 
 /// How a hole is filled, beyond what the calls say: a hole that stands for a whole argument takes
@@ -222,6 +235,18 @@ impl Example {
         match &self.reply {
             Reply::Calls(calls) => calls,
             Reply::Ask(_) | Reply::Answer(_) => &[],
+        }
+    }
+
+    /// What it shows: the tools that it calls, joined by `+`, or `ask`, or `answer`.
+    pub fn kind(&self) -> String {
+        match &self.reply {
+            Reply::Calls(calls) => {
+                let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+                tools.join("+")
+            }
+            Reply::Ask(_) => "ask".into(),
+            Reply::Answer(_) => "answer".into(),
         }
     }
 

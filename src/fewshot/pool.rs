@@ -5,6 +5,10 @@
 //! its holes fit the request. What asks because something is missing is scored by how badly they
 //! fit. Equals rotate with the seed; an example of a kind that is already chosen steps back a
 //! little, so that a prompt does not show one call three times where others are near.
+//!
+//! Learned examples come and go. Their age is counted in examples learned since, so that the same
+//! runs give the same pool whatever the time is: the newer, the more an example gains, and one that
+//! [`STALE_AFTER`] others have come after has left. What a person wrote stays.
 
 use super::example::{Example, ExampleError, ExampleId, Source};
 use super::fill::{Fill, Filled, Legal, Live, shuffle};
@@ -21,7 +25,7 @@ const SAME_KIND: f64 = 0.12;
 /// failed, and that was learned rather than written.
 const SAME_FAILURE: f64 = 0.1;
 const SAME_TOOL: f64 = 0.4;
-const LEARNED: f64 = 0.05;
+const LEARNED: f64 = 0.05; // the newest; the older, the less
 
 /// What an example of several calls gains where the request names several things.
 const SEVERAL: f64 = 0.3;
@@ -34,6 +38,10 @@ const LEAST: f64 = 0.02;
 
 /// Most learned examples of one tool; the oldest leaves.
 pub const LEARNED_PER_TOOL: usize = 24;
+
+/// A learned example leaves when so many others were learned since it was: the tools, or what is
+/// asked for, are others by now.
+pub const STALE_AFTER: u64 = 240;
 
 /// What a prompt needs examples for.
 #[derive(Clone, Debug)]
@@ -103,6 +111,8 @@ struct Kept {
     /// The tools that it calls, or `ask`, or `answer`.
     kind: String,
     example: Example,
+    /// How many had been learned when this one came.
+    at: u64,
 }
 
 /// The pool.
@@ -110,6 +120,8 @@ struct Kept {
 pub struct Pool {
     kept: Vec<Kept>,
     weights: Weights,
+    /// How many were learned so far, those that left included.
+    learned: u64,
 }
 
 impl Pool {
@@ -161,19 +173,22 @@ impl Pool {
         self.kept.iter().map(|kept| (&kept.id, &kept.example))
     }
 
-    /// Adds an example. One that is there already becomes the newest; beyond
-    /// [`LEARNED_PER_TOOL`] the oldest learned one of the same kind leaves.
-    pub fn add(&mut self, example: Example) {
-        let kind = kind_of(&example.reply);
+    /// Adds an example. One that is there already becomes the newest, except that what a person
+    /// wrote is not replaced by the same thing learned. The oldest learned one leaves when there
+    /// are more than [`LEARNED_PER_TOOL`] of its kind, or more than [`STALE_AFTER`] came after it.
+    /// Returns whether it was taken.
+    pub fn add(&mut self, example: Example) -> bool {
+        let kind = example.kind();
         let id = example.id();
+        let learned = example.source == Source::Learned;
+        let is_written = |kept: &Kept| kept.id == id && kept.example.source != Source::Learned;
+        if learned && self.kept.iter().any(is_written) {
+            return false;
+        }
         self.forget(&id);
-        if example.source == Source::Learned {
-            let learned = |kept: &Kept| kept.kind == kind && kept.example.source == Source::Learned;
-            if self.kept.iter().filter(|kept| learned(kept)).count() >= LEARNED_PER_TOOL
-                && let Some(oldest) = self.kept.iter().position(learned)
-            {
-                self.kept.remove(oldest);
-            }
+        if learned {
+            self.learned += 1;
+            self.drop_old(&kind);
         }
         let grams = Grams::of(&without_holes(&example.request));
         self.weights.add(&grams);
@@ -182,7 +197,29 @@ impl Pool {
             grams,
             kind,
             example,
+            at: self.learned,
         });
+        true
+    }
+
+    /// Makes room for a learned example of this kind.
+    fn drop_old(&mut self, kind: &str) {
+        let learned = |kept: &&Kept| kept.example.source == Source::Learned;
+        let of_kind = |kept: &&Kept| learned(kept) && kept.kind == kind;
+        let mut old: Vec<ExampleId> = self
+            .kept
+            .iter()
+            .filter(learned)
+            .filter(|kept| self.learned - kept.at > STALE_AFTER)
+            .map(|kept| kept.id.clone())
+            .collect();
+        let surplus =
+            (self.kept.iter().filter(of_kind).count() + 1).saturating_sub(LEARNED_PER_TOOL);
+        let oldest = self.kept.iter().filter(of_kind).take(surplus);
+        old.extend(oldest.map(|kept| kept.id.clone()));
+        for id in old {
+            self.forget(&id);
+        }
     }
 
     /// Takes an example out. Returns whether it was there.
@@ -309,7 +346,9 @@ impl Pool {
             return None;
         }
         if example.source == Source::Learned {
-            score += LEARNED;
+            #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+            let age = (self.learned - kept.at) as f64 / STALE_AFTER as f64;
+            score += LEARNED * (1.0 - age).max(0.0);
         }
         if query.most_calls > 1 && calls.len() > 1 {
             score += SEVERAL;
@@ -349,7 +388,9 @@ fn possible(kept: &Kept, query: &Query<'_>, live: &Live<'_>) -> Option<Filled> {
         return None;
     }
     let filled = live.fill(example, query.fill, query.seed)?;
-    if let (false, Reply::Calls(calls)) = (query.literal, &filled.reply)
+    // What was learned was right when its values existed; seeds show a form.
+    let literal = query.literal && example.source != Source::Learned;
+    if let (false, Reply::Calls(calls)) = (literal, &filled.reply)
         && !calls.iter().all(|call| live.possible(call))
     {
         return None;
@@ -370,17 +411,6 @@ pub(super) const SEEDS: [(&str, &str); 4] = [
 
 /// The file of steps that ships.
 const STEPS: &str = include_str!("../../fewshot/steps.jsonl");
-
-fn kind_of(reply: &Reply) -> String {
-    match reply {
-        Reply::Calls(calls) => {
-            let tools: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
-            tools.join("+")
-        }
-        Reply::Ask(_) => "ask".into(),
-        Reply::Answer(_) => "answer".into(),
-    }
-}
 
 fn is_talk(kind: &str) -> bool {
     matches!(kind, "ask" | "answer")

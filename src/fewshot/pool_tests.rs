@@ -1,6 +1,6 @@
 //! What is selected for which request.
 
-use super::pool::{LEARNED_PER_TOOL, Pool, Query};
+use super::pool::{LEARNED_PER_TOOL, Pool, Query, STALE_AFTER};
 use super::{Example, Fill, Source};
 use crate::call::{Domains, FailureKind, Reply};
 use serde_json::{Value, json};
@@ -217,17 +217,27 @@ fn a_failure_brings_examples_of_its_tool_and_kind() {
     query.failure = Some((FailureKind::MissingArgument, Some("set_brightness")));
     let shown = pool.select(&query);
     assert_eq!(shown[0].id, learned.id(), "{shown:?}");
-    // A call with a value that no longer exists is only shown where literal ones may be.
+    // A call with a value that no longer exists is never shown if it was learned, and only where
+    // literal ones may be if somebody wrote it.
     learned.request = "brighten the den".into();
     let Reply::Calls(calls) = &mut learned.reply else {
         panic!()
     };
     calls[0].arguments["device"] = json!("den lamp");
-    let pool = Pool::new([learned]);
-    query.literal = false;
-    assert!(pool.select(&query).is_empty());
-    query.literal = true;
-    assert_eq!(pool.select(&query).len(), 1);
+    let written = Example {
+        source: Source::Seed,
+        ..learned.clone()
+    };
+    for (example, literal, shown) in [
+        (&learned, true, 0),
+        (&learned, false, 0),
+        (&written, true, 1),
+        (&written, false, 0),
+    ] {
+        query.literal = literal;
+        let pool = Pool::new([example.clone()]);
+        assert_eq!(pool.select(&query).len(), shown, "{example:?} {literal}");
+    }
 }
 
 #[test]
@@ -248,7 +258,51 @@ fn learned_ones_are_bounded_and_merged() {
     }
     assert_eq!(pool.len(), seeds + LEARNED_PER_TOOL);
     assert!(pool.iter().all(|(_, example)| example.request != "lock 0"));
+    // What a person wrote is not replaced by the same thing learned.
+    let written = Example {
+        source: Source::Added,
+        ..learned(499)
+    };
+    assert!(pool.add(written) && !pool.add(learned(499)));
+    assert!(pool.add(learned(498)));
     assert!(pool.forget(&learned(499).id()));
     assert!(!pool.forget(&learned(499).id()));
     assert_eq!(pool.len(), seeds + LEARNED_PER_TOOL - 1);
+}
+
+#[test]
+fn stale_ones_leave_and_fresh_ones_come_first() {
+    let learned = |tool: &str, request: &str| {
+        let line = format!(
+            r#"{{"request":"{request}","calls":[{{"tool":"{tool}","arguments":{{}}}}],"source":"learned"}}"#
+        );
+        Example::parse(&line, 1).unwrap()
+    };
+    let mut pool = Pool::new([learned("lock", "lock it early")]);
+    for number in 0..STALE_AFTER {
+        assert_eq!(pool.iter().next().unwrap().1.request, "lock it early");
+        pool.add(learned(
+            &format!("tool_{}", number % 40),
+            &format!("{number}"),
+        ));
+    }
+    pool.add(learned("lock", "lock it latest"));
+    let lock: Vec<_> = pool.iter().filter(|(_, e)| e.kind() == "lock").collect();
+    assert_eq!(lock.len(), 1, "the first has left");
+    // Of two that fit alike, the one learned later is shown, whatever the seed.
+    let mut pool = Pool::new([learned("lock", "lock it one")]);
+    for number in 0..STALE_AFTER / 2 {
+        pool.add(learned(
+            &format!("tool_{}", number % 40),
+            &format!("{number}"),
+        ));
+    }
+    pool.add(learned("lock", "lock it two"));
+    let domains = Domains::new();
+    let moves = [("lock", &domains)];
+    for seed in 0..8 {
+        let mut query = Query::new("lock it", &moves);
+        query.seed = seed;
+        assert_eq!(pool.select(&query)[0].request, "lock it two");
+    }
 }

@@ -339,7 +339,7 @@ pub static SETTINGS: &[Setting] = &[
         "state_dir",
         Kind::Path,
         "`.snaffle` beside snaffle.toml, else here",
-        "Folder of journal, traces and evaluated prefixes",
+        "Folder of journal, traces, what is learned and evaluated prefixes",
     ),
     optional(
         Storage,
@@ -347,6 +347,20 @@ pub static SETTINGS: &[Setting] = &[
         Kind::Path,
         "`journal.sqlite` in state_dir",
         "File of the journal",
+    ),
+    setting(
+        Storage,
+        "learn",
+        Kind::Switch,
+        "true",
+        "Keep what retries that succeed teach as examples, and use them and those that were added",
+    ),
+    optional(
+        Storage,
+        "learned",
+        Kind::Path,
+        "`learned.jsonl` in state_dir",
+        "File of the examples that were learned or added",
     ),
     optional(
         Storage,
