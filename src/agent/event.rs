@@ -7,6 +7,7 @@ use super::limits::StopReason;
 use crate::call::Call;
 use crate::task::Task;
 use crate::tool::Outcome;
+use crate::trace;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -123,6 +124,26 @@ pub struct Figures {
     /// How sure the model was of its calls, between 0 and 1: the least, over the turns that called,
     /// of the probability of all that was written, among what the turn's grammar allowed.
     pub confidence: Option<f64>,
+}
+
+impl Figures {
+    /// As the trace has them.
+    pub(super) fn traced(&self) -> trace::Figures {
+        trace::Figures {
+            prompt_reused: self.prompt_reused as u64,
+            prompt_evaluated: self.prompt_evaluated as u64,
+            forced: self.forced as u64,
+            chosen: self.chosen as u64,
+            mask_microseconds: micros(self.mask_time),
+            total_microseconds: micros(self.elapsed),
+            ..trace::Figures::default()
+        }
+    }
+}
+
+/// Whole microseconds.
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Watches a run.

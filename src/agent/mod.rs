@@ -9,6 +9,7 @@ pub mod context;
 pub mod event;
 pub mod examples;
 mod finish;
+mod generate;
 mod help;
 mod hints;
 pub mod history;

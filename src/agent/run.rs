@@ -6,8 +6,8 @@
 //! What an earlier run left undone is in `resume`, what comes at the end in `finish`.
 
 use super::clock::Clock;
-use super::context::{Layout, Shown, Tail, failure_text, lay_out, result_text, tail, traced};
-use super::event::{Event, Figures, Observer};
+use super::context::{Layout, Shown, failure_text, result_text};
+use super::event::{Event, Figures, Observer, micros};
 use super::examples::Examples;
 use super::hints::exemplified;
 use super::history::History;
@@ -19,12 +19,9 @@ use super::person::Person;
 use crate::call::turn::TurnError;
 use crate::call::{
     Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
-    ToolSpec, TurnOptions, Verdict, turn_grammar,
+    ToolSpec, TurnOptions, Verdict,
 };
-use crate::model::{
-    Calibration, Cancel, GenerateError, GenerateRequest, Generation, Generator, Prompt, Sampling,
-    Stop,
-};
+use crate::model::{Cancel, GenerateError, Generator, Sampling, Stop};
 use crate::task::{self, ActiveTask, Recovery, StepResult, TaskError};
 use crate::tool::{Registry, ToolError, Unavailable};
 use crate::trace::{self, Trace};
@@ -163,8 +160,8 @@ impl std::fmt::Debug for Agent<'_> {
 /// What changes while a run goes on.
 pub(super) struct Progress {
     pub(super) gate: Gate,
-    figures: Figures,
-    tokens: usize,
+    pub(super) figures: Figures,
+    pub(super) tokens: usize,
     pub(super) failures: usize,
     pub(super) shown: Option<Vec<Shown>>,
     pub(super) hint: Option<String>,
@@ -230,7 +227,7 @@ impl Agent<'_> {
                 self.trace.emit(trace::Event::RunEnded {
                     reason: format!("error: {error}"),
                     turns: progress.figures.turns as u32,
-                    figures: figures_of(&progress.figures),
+                    figures: progress.figures.traced(),
                 });
                 let ended = task.task().recovery() == Recovery::Finished;
                 if !ended && !matches!(error, AgentError::Task(_)) {
@@ -250,7 +247,7 @@ impl Agent<'_> {
         self.trace.emit(trace::Event::RunEnded {
             reason: reason.name().to_owned(),
             turns: progress.figures.turns as u32,
-            figures: figures_of(&progress.figures),
+            figures: progress.figures.traced(),
         });
         if let (StopReason::Completed | StopReason::ToolEnded, Some(text)) = (&reason, &text) {
             let (text, flag) = (text.clone(), None);
@@ -430,95 +427,6 @@ impl Agent<'_> {
             }
         }
         Ok(Next::Turn)
-    }
-
-    fn generate(
-        &mut self,
-        task: &ActiveTask,
-        progress: &mut Progress,
-        turn: u32,
-        moves: &TurnMoves,
-    ) -> Result<Generation, AgentError> {
-        let request = &task.task().goal;
-        let shown = match progress.shown.take() {
-            Some(shown) => shown,
-            None => {
-                let most = self.settings.examples.min(3);
-                self.examples
-                    .choose(request, moves.at_hand(), None, &[], most)
-            }
-        };
-        let layout = &self.settings.layout;
-        let hint = progress.hint.as_deref().filter(|_| layout.hints);
-        let hint = tail(&task.task().notes, hint);
-        let tail = Tail {
-            open: &moves.open,
-            hint: hint.as_deref(),
-            history: progress.history.past(),
-        };
-        let context = lay_out(layout, &moves.all, &shown, task.task(), tail);
-        let compiled = if self.settings.domains {
-            turn_grammar(&moves.offered, &self.settings.turn)?
-        } else {
-            turn_grammar(&moves.offered.without_values(), &self.settings.turn)?
-        };
-        self.trace.emit(trace::Event::Prompt {
-            turn,
-            sections: context.sections.iter().map(traced).collect(),
-            tokens: self.generator.count(&context.prompt)? as u64,
-        });
-        self.trace.emit(trace::Event::Grammar {
-            turn,
-            text: compiled.grammar.to_string(),
-        });
-        progress.shown = Some(shown);
-        let limits = &self.settings.limits;
-        let max_tokens = limits
-            .turn_tokens
-            .min(limits.tokens.saturating_sub(progress.tokens));
-        let blank = match self.settings.alpha {
-            Some(_) => context.blank(),
-            None => Prompt::default(),
-        };
-        let generation = self.generator.generate(&GenerateRequest {
-            prompt: &context.prompt,
-            grammar: self.settings.grammar.then_some(&compiled.grammar),
-            sampling: self.settings.sampling.clone(),
-            max_tokens,
-            jump_ahead: true,
-            calibration: self.settings.alpha.map(|alpha| Calibration {
-                blank: &blank,
-                alpha,
-            }),
-            cancel: self.cancel.clone(),
-        })?;
-        let stats = &generation.stats;
-        let figures = &mut progress.figures;
-        figures.prompt_reused += stats.prompt_reused;
-        figures.prompt_evaluated += stats.prompt_evaluated;
-        figures.forced += stats.forced;
-        figures.chosen += stats.chosen;
-        figures.mask_time += stats.mask_time;
-        progress.tokens += stats.forced + stats.chosen;
-        self.trace.emit(trace::Event::Generated {
-            turn,
-            text: generation.text.clone(),
-            stop: format!("{:?}", generation.stop).to_lowercase(),
-            log_probability: generation.log_probability,
-            figures: trace::Figures {
-                prompt_reused: stats.prompt_reused as u64,
-                prompt_evaluated: stats.prompt_evaluated as u64,
-                forced: stats.forced as u64,
-                chosen: stats.chosen as u64,
-                masks: stats.masks as u64,
-                masks_computed: stats.masks_computed as u64,
-                mask_microseconds: micros(stats.mask_time),
-                prefill_microseconds: micros(stats.prefill_time),
-                total_microseconds: micros(stats.total_time),
-            },
-            tokens: Vec::new(),
-        });
-        Ok(generation)
     }
 
     /// One call: guards, gate, approval, intent, effect, outcome.
@@ -839,21 +747,5 @@ impl Agent<'_> {
             text: question.clone(),
         });
         self.put_to_person(task, question)
-    }
-}
-
-fn micros(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn figures_of(figures: &Figures) -> trace::Figures {
-    trace::Figures {
-        prompt_reused: figures.prompt_reused as u64,
-        prompt_evaluated: figures.prompt_evaluated as u64,
-        forced: figures.forced as u64,
-        chosen: figures.chosen as u64,
-        mask_microseconds: micros(figures.mask_time),
-        total_microseconds: micros(figures.elapsed),
-        ..trace::Figures::default()
     }
 }

@@ -143,7 +143,7 @@ fn blank(plan: &Plan, step: usize) -> Record {
 fn told(
     plan: &Plan,
     marks: &[(Duration, Mark)],
-    written: &[Written],
+    written: &[Spent],
     acted: &[usize],
 ) -> Vec<Record> {
     let mut steps: Vec<Record> = Vec::new();
@@ -157,8 +157,7 @@ fn told(
                 if now.spent.turns == 0 {
                     started = *time;
                     if let Some(written) = written.get(turns) {
-                        now.spent = written.spent;
-                        now.confidence = written.confidence;
+                        now.spent = *written;
                     }
                 }
                 now.spent.turns += 1;
@@ -190,16 +189,10 @@ fn told(
     steps
 }
 
-/// What a generation took.
-struct Written {
-    spent: Spent,
-    confidence: Option<f64>,
-}
-
 /// Passes everything on and notes what each generation took.
 struct Meter<'g> {
     inner: &'g mut dyn Generator,
-    written: Vec<Written>,
+    written: Vec<Spent>,
 }
 
 impl Generator for Meter<'_> {
@@ -222,21 +215,14 @@ impl Generator for Meter<'_> {
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
         let generation = self.inner.generate(request)?;
         let stats = &generation.stats;
-        let sure = generation
-            .choices
-            .iter()
-            .filter_map(|choice| Some(choice.alternatives.get(choice.taken)?.1))
-            .product::<f64>();
-        self.written.push(Written {
-            spent: Spent {
-                turns: 0,
-                prompt_reused: stats.prompt_reused,
-                prompt_evaluated: stats.prompt_evaluated,
-                forced: stats.forced,
-                chosen: stats.chosen,
-                seconds: 0.0,
-            },
-            confidence: (!generation.choices.is_empty()).then_some(sure),
+        self.written.push(Spent {
+            turns: 0,
+            prompt_reused: stats.prompt_reused,
+            prompt_evaluated: stats.prompt_evaluated,
+            forced: stats.forced,
+            chosen: stats.chosen,
+            seconds: 0.0,
+            confidence: generation.log_probability.map(f64::exp),
         });
         Ok(generation)
     }

@@ -1,0 +1,103 @@
+//! One generation of a turn: the examples are chosen, the prompt is laid out, the grammar compiled,
+//! the model writes; all of it goes to the trace.
+
+use super::context::{Tail, lay_out, tail, traced};
+use super::event::micros;
+use super::moves::TurnMoves;
+use super::run::{Agent, AgentError, Progress};
+use crate::call::turn_grammar;
+use crate::model::{Calibration, GenerateRequest, Generation, Prompt};
+use crate::task::ActiveTask;
+use crate::trace;
+
+impl Agent<'_> {
+    /// One generation: prompt and grammar of the turn, and what the model made of them.
+    pub(super) fn generate(
+        &mut self,
+        task: &ActiveTask,
+        progress: &mut Progress,
+        turn: u32,
+        moves: &TurnMoves,
+    ) -> Result<Generation, AgentError> {
+        let request = &task.task().goal;
+        let shown = match progress.shown.take() {
+            Some(shown) => shown,
+            None => {
+                let most = self.settings.examples.min(3);
+                self.examples
+                    .choose(request, moves.at_hand(), None, &[], most)
+            }
+        };
+        let layout = &self.settings.layout;
+        let hint = progress.hint.as_deref().filter(|_| layout.hints);
+        let hint = tail(&task.task().notes, hint);
+        let tail = Tail {
+            open: &moves.open,
+            hint: hint.as_deref(),
+            history: progress.history.past(),
+        };
+        let context = lay_out(layout, &moves.all, &shown, task.task(), tail);
+        let compiled = if self.settings.domains {
+            turn_grammar(&moves.offered, &self.settings.turn)?
+        } else {
+            turn_grammar(&moves.offered.without_values(), &self.settings.turn)?
+        };
+        self.trace.emit(trace::Event::Prompt {
+            turn,
+            sections: context.sections.iter().map(traced).collect(),
+            tokens: self.generator.count(&context.prompt)? as u64,
+        });
+        self.trace.emit(trace::Event::Grammar {
+            turn,
+            text: compiled.grammar.to_string(),
+        });
+        progress.shown = Some(shown);
+        let limits = &self.settings.limits;
+        let max_tokens = limits
+            .turn_tokens
+            .min(limits.tokens.saturating_sub(progress.tokens));
+        let blank = match self.settings.alpha {
+            Some(_) => context.blank(),
+            None => Prompt::default(),
+        };
+        let generation = self.generator.generate(&GenerateRequest {
+            prompt: &context.prompt,
+            grammar: self.settings.grammar.then_some(&compiled.grammar),
+            sampling: self.settings.sampling.clone(),
+            max_tokens,
+            jump_ahead: true,
+            calibration: self.settings.alpha.map(|alpha| Calibration {
+                blank: &blank,
+                alpha,
+            }),
+            cancel: self.cancel.clone(),
+        })?;
+        let stats = &generation.stats;
+        let figures = &mut progress.figures;
+        figures.prompt_reused += stats.prompt_reused;
+        figures.prompt_evaluated += stats.prompt_evaluated;
+        figures.forced += stats.forced;
+        figures.chosen += stats.chosen;
+        figures.mask_time += stats.mask_time;
+        progress.tokens += stats.forced + stats.chosen;
+        self.trace.emit(trace::Event::Generated {
+            turn,
+            text: generation.text.clone(),
+            stop: format!("{:?}", generation.stop).to_lowercase(),
+            log_probability: generation.log_probability,
+            figures: trace::Figures {
+                prompt_reused: stats.prompt_reused as u64,
+                prompt_evaluated: stats.prompt_evaluated as u64,
+                forced: stats.forced as u64,
+                chosen: stats.chosen as u64,
+                masks: stats.masks as u64,
+                masks_computed: stats.masks_computed as u64,
+                mask_microseconds: micros(stats.mask_time),
+                prefill_microseconds: micros(stats.prefill_time),
+                total_microseconds: micros(stats.total_time),
+            },
+            tokens: Vec::new(),
+        });
+        Ok(generation)
+    }
+}
