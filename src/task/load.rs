@@ -299,6 +299,14 @@ mod tests {
             ],
         ),
         (
+            "start='a'\n[state.a]\ndo=' '\ntools=['search']\ngo=[{on='success',to='z'}]\n\
+             [state.z]\nend=true\ndo='rest'",
+            &[
+                "4: `do` is one line of 1 to 200 bytes",
+                "9: \"z\" is an end: `do` has no effect",
+            ],
+        ),
+        (
             "start='a'\n[state.a]\ntools=['search','bok']\ngo=[{on='success',to='z'}]\n[state.z]\nend=true",
             &["4: there is no tool \"bok\" (is it \"book\"?)"],
         ),
