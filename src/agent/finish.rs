@@ -2,7 +2,8 @@
 
 use super::event::Event;
 use super::limits::StopReason;
-use super::run::{Agent, AgentError, Next, Progress};
+use super::progress::Progress;
+use super::run::{Agent, AgentError, Next};
 use crate::call::{Approval, Call, Failure, FailureKind, Verdict};
 use crate::task::{self, ActiveTask, Evidence, Proof};
 use crate::tool::command::{ProcessError, Program};

@@ -4,7 +4,8 @@
 use super::context::{Tail, lay_out, tail, traced};
 use super::event::micros;
 use super::moves::TurnMoves;
-use super::run::{Agent, AgentError, Progress};
+use super::progress::Progress;
+use super::run::{Agent, AgentError};
 use crate::call::turn_grammar;
 use crate::model::{Calibration, GenerateRequest, Generation, Prompt};
 use crate::task::ActiveTask;

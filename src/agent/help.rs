@@ -1,7 +1,8 @@
 //! A step at which the model failed as often as allowed: a person may do it in its place.
 
 use super::limits::StopReason;
-use super::run::{Agent, AgentError, Next, Progress};
+use super::progress::Progress;
+use super::run::{Agent, AgentError, Next};
 use crate::call::Reply;
 use crate::task::ActiveTask;
 use crate::trace;

@@ -6,7 +6,7 @@
 //! request, with the live values that come nearest to it.
 
 use super::moves::TurnMoves;
-use super::run::Progress;
+use super::progress::Progress;
 use crate::call::relevance::Grams;
 use crate::call::{Call, Failure, FailureKind, Moves};
 use crate::task::Task;

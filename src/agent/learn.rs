@@ -7,12 +7,12 @@
 //! with a call for each thing that the request names. A correction of a later step depends on what
 //! the steps before it found.
 
+use super::examples::Examples;
 use super::open::named;
-use super::run::{Agent, Progress};
 use crate::call::{Call, Failure, FailureKind, Moves, Reply};
 use crate::fewshot::Lesson;
-use crate::task::ActiveTask;
-use crate::trace;
+use crate::task::Task;
+use crate::trace::{self, Trace};
 
 /// What an attempt did wrong.
 pub(super) struct Mistake {
@@ -47,16 +47,16 @@ impl Mistake {
     }
 
     /// `reply` as a correction of the mistake before it, unless something else led to it. To be
-    /// asked before the reply's calls are made, and believed only once they all succeeded.
+    /// asked before the reply's calls are made, and believed only once they all succeeded. `done`
+    /// calls have succeeded since the request was made.
     pub(super) fn corrected(
         mistake: Option<Self>,
-        task: &ActiveTask,
-        progress: &Progress,
+        task: &Task,
+        done: usize,
         legal: &Moves,
         reply: Reply,
     ) -> Option<Correction> {
         let mistake = mistake?;
-        let task = task.task();
         let about = match &reply {
             Reply::Calls(calls) => calls.len(),
             Reply::Ask(_) | Reply::Answer(_) => 0,
@@ -66,7 +66,7 @@ impl Mistake {
             && mistake.tried.as_ref().is_none_or(|tried| {
                 mistake.tool.is_none() || legal.absent.iter().any(|(tool, _)| *tool == tried.tool)
             });
-        if progress.done > 0
+        if done > 0
             || !task.notes.is_empty()
             || task.reply.is_some()
             || not_now
@@ -82,20 +82,20 @@ impl Mistake {
     }
 }
 
-impl Agent<'_> {
-    /// Hands a correction to the pool.
-    pub(super) fn learn(&mut self, task: &ActiveTask, correction: &Correction) {
-        let mistake = &correction.mistake;
+impl Correction {
+    /// Hands it to whoever chooses examples.
+    pub(super) fn teach(&self, goal: &str, examples: &mut dyn Examples, trace: &mut dyn Trace) {
+        let mistake = &self.mistake;
         let lesson = Lesson {
-            request: &task.task().goal,
+            request: goal,
             failure: mistake.kind,
             tool: mistake.tool.as_deref(),
             tried: mistake.tried.as_ref(),
             pointer: mistake.pointer.as_deref(),
-            reply: &correction.reply,
+            reply: &self.reply,
         };
-        if let Some(id) = self.examples.learn(&lesson, &correction.legal) {
-            self.trace.emit(trace::Event::Note {
+        if let Some(id) = examples.learn(&lesson, &self.legal) {
+            trace.emit(trace::Event::Note {
                 name: "learned".to_owned(),
                 data: serde_json::json!({ "example": id.to_string(), "from": mistake.kind }),
             });

@@ -18,6 +18,7 @@ pub mod limits;
 mod moves;
 mod open;
 pub mod person;
+mod progress;
 mod resume;
 pub mod run;
 

@@ -7,7 +7,8 @@
 
 use super::event::Event;
 use super::limits::StopReason;
-use super::run::{Agent, AgentError, Next, Progress};
+use super::progress::Progress;
+use super::run::{Agent, AgentError, Next};
 use crate::call::{Approval, Effect, Verdict};
 use crate::task::{self, ActiveTask, Pending, Recovery, Settlement, Status};
 use crate::trace;

@@ -6,16 +6,17 @@
 //! What an earlier run left undone is in `resume`, what comes at the end in `finish`.
 
 use super::clock::Clock;
-use super::context::{Layout, Shown, failure_text, result_text};
+use super::context::{Layout, failure_text, result_text};
 use super::event::{Event, Figures, Observer, micros};
 use super::examples::Examples;
 use super::hints::exemplified;
 use super::history::History;
-use super::learn::Mistake;
+use super::learn::{Correction, Mistake};
 use super::limits::{Limits, StopReason, recorded};
 use super::moves::TurnMoves;
 use super::open::already_done;
 use super::person::Person;
+use super::progress::Progress;
 use crate::call::turn::TurnError;
 use crate::call::{
     Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
@@ -155,27 +156,6 @@ impl std::fmt::Debug for Agent<'_> {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
-}
-
-/// What changes while a run goes on.
-pub(super) struct Progress {
-    pub(super) gate: Gate,
-    pub(super) figures: Figures,
-    pub(super) tokens: usize,
-    pub(super) failures: usize,
-    pub(super) shown: Option<Vec<Shown>>,
-    pub(super) hint: Option<String>,
-    /// How sure the model was of the reply at hand.
-    confidence: Option<f64>,
-    /// Whether a person made a call in this turn.
-    pub(super) helped: bool,
-    pub(super) history: History,
-    /// The call that is being attempted.
-    pub(super) tried: Option<Call>,
-    /// What the last attempt did wrong.
-    pub(super) mistake: Option<Mistake>,
-    /// Calls that succeeded since the request was made.
-    pub(super) done: usize,
 }
 
 /// What a turn leads to.
@@ -372,10 +352,9 @@ impl Agent<'_> {
             Ok(Reply::Answer(text)) => self.answer(task, progress, text),
             Ok(Reply::Ask(question)) => {
                 let reply = Reply::Ask(question.clone());
-                if let Some(correction) = Mistake::corrected(mistake, task, progress, &legal, reply)
-                {
-                    self.learn(task, &correction);
-                }
+                let done = progress.done;
+                let correction = Mistake::corrected(mistake, task.task(), done, &legal, reply);
+                self.learn(task, correction);
                 self.ask(task, question)
             }
             Ok(Reply::Calls(calls)) => {
@@ -392,13 +371,17 @@ impl Agent<'_> {
                 }
                 let (count, before) = (calls.len(), progress.done);
                 let reply = Reply::Calls(calls.clone());
-                let correction = Mistake::corrected(mistake, task, progress, &legal, reply);
+                let correction = Mistake::corrected(mistake, task.task(), before, &legal, reply);
                 let next = self.carry_out(task, progress, legal, calls)?;
-                if let Some(correction) = correction.filter(|_| progress.done == before + count) {
-                    self.learn(task, &correction);
-                }
+                self.learn(task, correction.filter(|_| progress.done == before + count));
                 Ok(next)
             }
+        }
+    }
+
+    fn learn(&mut self, task: &ActiveTask, correction: Option<Correction>) {
+        if let Some(correction) = correction {
+            correction.teach(&task.task().goal, self.examples, self.trace);
         }
     }
 

@@ -36,7 +36,7 @@ pub enum Fewshot {
         tool: Option<String>,
         /// Only those that come from there
         #[arg(long, value_name = "SOURCE", value_enum)]
-        source: Option<From>,
+        source: Option<ExampleSource>,
         /// Settings.
         #[command(flatten)]
         settings: SettingFlags<Pools>,
@@ -56,7 +56,7 @@ pub enum Fewshot {
     Export {
         /// Only those that come from there
         #[arg(long, value_name = "SOURCE", value_enum)]
-        source: Option<From>,
+        source: Option<ExampleSource>,
         /// Write them here [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -91,7 +91,7 @@ pub struct Add {
 
 /// Where an example comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum From {
+pub enum ExampleSource {
     /// Those that ship, or the files of the setting `examples`
     Seed,
     /// Retries that succeeded
@@ -100,7 +100,7 @@ pub enum From {
     Added,
 }
 
-impl From {
+impl ExampleSource {
     /// As the pool calls it.
     pub fn source(self) -> Source {
         match self {

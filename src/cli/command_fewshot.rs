@@ -1,6 +1,6 @@
 //! `snaffle fewshot`: the examples that prompts get, and those of them that were learned or added.
 
-use super::args_fewshot::{Add, Fewshot};
+use super::args_fewshot::{Add, ExampleSource, Fewshot};
 use super::context::Context;
 use super::error::Failure;
 use super::input::read_text;
@@ -29,7 +29,7 @@ pub fn run(context: &mut Context, command: &Fewshot) -> Result<(), Failure> {
             settings,
         } => {
             let settings = context.settings(&settings.given)?;
-            let source = source.map(|from| from.source());
+            let source = source.map(ExampleSource::source);
             list(context, &settings, tool.as_deref(), source)
         }
         Fewshot::Add(args) => add(context, args),
@@ -43,7 +43,7 @@ pub fn run(context: &mut Context, command: &Fewshot) -> Result<(), Failure> {
             settings,
         } => {
             let settings = context.settings(&settings.given)?;
-            let source = source.map(|from| from.source());
+            let source = source.map(ExampleSource::source);
             export(context, &settings, source, output.as_deref())
         }
     }

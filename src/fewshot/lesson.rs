@@ -15,8 +15,7 @@
 //! - A request or value that reads like a hole, or is long, is left alone: a prompt never grows by
 //!   what was learned.
 
-use super::example::Hole;
-use super::example::{Example, Source, holes_of};
+use super::example::{Example, Hole, Source, holes_of};
 use super::fill::Legal;
 use crate::call::{Call, FailureKind, Reply};
 use serde_json::Value;
