@@ -1,10 +1,6 @@
 //! What a failure does: the hint that the model is given, the example that a corrected call leaves,
 //! and prompts that do not grow by either. A scripted model stands in for one that errs.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what went wrong by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use serde_json::{Value, json};
 use snaffle::agent::{
@@ -68,7 +64,7 @@ struct Switch(ToolSpec);
 const DEVICES: [&str; 4] = ["hall lamp", "desk lamp", "kitchen light", "broken lamp"];
 
 impl Switch {
-    fn new(name: &str, description: &str) -> Box<dyn Tool> {
+    fn tool(name: &str, description: &str) -> Box<dyn Tool> {
         Box::new(Self(ToolSpec {
             name: name.to_owned(),
             description: description.to_owned(),
@@ -156,9 +152,9 @@ fn work(
     let mut tools = Registry::new();
     tools
         .register_all(vec![
-            Switch::new("turn_on", "Turn a device on."),
-            Switch::new("turn_off", "Turn a device off."),
-            Switch::new("unlock", "Unlock a door."),
+            Switch::tool("turn_on", "Turn a device on."),
+            Switch::tool("turn_off", "Turn a device off."),
+            Switch::tool("unlock", "Unlock a door."),
         ])
         .unwrap();
     let mut recorder = Recorder::default();

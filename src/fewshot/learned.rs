@@ -310,7 +310,7 @@ mod tests {
             "x".repeat(LONGEST_LINE)
         );
         for (bad, says) in [
-            (&b"{\"request\": 1"[..], "EOF while parsing"),
+            (&b"{\"request\": \"a\""[..], "EOF while parsing"),
             (b"\xff\xfe", "it is not UTF-8 text"),
             (
                 b"{\"request\":\"{x}\",\"answer\":\"\"}",
