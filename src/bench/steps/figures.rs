@@ -140,7 +140,7 @@ impl Comparison {
         }
     }
 
-    /// All that can be said of these runs: the harness's, and those beside it.
+    /// All that can be said of these runs: the harness's, and those beside it that went as far.
     pub fn all(harness: &Run, history: Option<&Run>, chance: Option<&Run>) -> Vec<Self> {
         let own = Sums::of(harness);
         let mut all = vec![Self::new(
@@ -149,12 +149,16 @@ impl Comparison {
             0.82,
             true,
         )];
-        if let Some(chance) = chance {
-            let above = own.right.rate() - Sums::of(chance).right.rate();
+        // What was cut off earlier has no figures to be held against.
+        let beside = |run: Option<&Run>| {
+            run.map(Sums::of)
+                .filter(|other| other.right.of > 0 && other.right.of == own.right.of)
+        };
+        if let Some(chance) = beside(chance) {
+            let above = own.right.rate() - chance.right.rate();
             all.push(Self::new("above random logits", above, 0.3, true));
         }
-        if let Some(history) = history {
-            let other = Sums::of(history);
+        if let Some(other) = beside(history) {
             let ratio = |one: f64, two: f64| if two > 0.0 { one / two } else { f64::INFINITY };
             let times = ratio(own.right.rate(), other.right.rate());
             all.push(Self::new("times the growing history's", times, 1.8, true));
@@ -292,5 +296,9 @@ mod tests {
         assert!(text.contains("steps 41–50"), "{text}");
         assert!(text.contains("1/2  50.0% [9–91]"), "{text}");
         assert!(Comparison::all(&run(1, 0.5), None, None).len() == 2);
+        let mut cut_off = run(1, 0.5);
+        cut_off.records.truncate(10);
+        let alone = Comparison::all(&run(1, 0.5), Some(&cut_off), Some(&cut_off));
+        assert_eq!(alone.len(), 2, "{alone:?}");
     }
 }
