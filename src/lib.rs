@@ -12,6 +12,7 @@ pub mod call;
 pub mod cli;
 pub mod decode;
 pub mod fewshot;
+pub mod files;
 pub mod grammar;
 pub mod mask;
 pub mod model;

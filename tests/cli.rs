@@ -1,34 +1,16 @@
 //! The program as a person meets it: help, settings, and every kind of bad input with its one
 //! line and its exit code. No test here needs a model; those are in `cli_model.rs`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test says what went wrong by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod common;
+
+use common::program::{snaffle, text};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-/// The program in `folder`, with nothing of this machine's settings.
-fn snaffle(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_snaffle"));
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", folder)
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .stdin(Stdio::null())
-        .args(arguments);
-    command
-}
+use std::process::{Output, Stdio};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     snaffle(folder, arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// The exit code and both streams, with the folder's name taken out.

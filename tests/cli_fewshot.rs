@@ -1,35 +1,13 @@
 //! `snaffle fewshot` as a person meets it, and the file of what was learned: kept, bounded, read
 //! past its damage. No test here needs a model.
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test says what went wrong by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod common;
+
+use common::program::{outcome, snaffle};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn snaffle(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_snaffle"));
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", folder)
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .stdin(Stdio::null())
-        .args(arguments);
-    command
-}
-
-fn outcome(output: &Output) -> (i32, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (
-        output.status.code().unwrap_or(-1),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
-}
+use std::process::Stdio;
 
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let arguments = [&["fewshot"], arguments].concat();

@@ -10,6 +10,8 @@
     reason = "a test says what went wrong by failing, and a soak what it did"
 )]
 
+mod common;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -108,18 +110,12 @@ end = true
 "#;
 
 fn snaffle(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_snaffle"));
+    let mut command = common::program::snaffle(folder, arguments);
     command
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", folder)
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("SNAFFLE_MODEL", "random")
         .env("SNAFFLE_TRACE_KEEP", "0")
-        .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .args(arguments);
+        .stderr(Stdio::piped());
     command
 }
 

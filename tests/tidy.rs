@@ -9,36 +9,37 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules, each with those that it may import: `ARCHITECTURE.md`'s table.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
+    ("files", &[]),
     ("grammar", &[]),
     ("vocab", &[]),
     ("mask", &["grammar", "vocab"]),
-    ("model", &["vocab", "grammar"]),
+    ("model", &["files", "vocab", "grammar"]),
     ("decode", &["mask", "model", "grammar", "vocab"]),
     ("call", &["grammar"]),
-    ("tool", &["call"]),
-    ("task", &["call"]),
-    ("fewshot", &["call"]),
+    ("tool", &["files", "call"]),
+    ("task", &["files", "call"]),
+    ("fewshot", &["files", "call"]),
     ("trace", &[]),
     (
         "agent",
         &[
-            "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task", "fewshot",
-            "trace",
+            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
+            "fewshot", "trace",
         ],
     ),
     (
         "bench",
         &[
-            "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task", "fewshot",
-            "trace", "agent",
+            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
+            "fewshot", "trace", "agent",
         ],
     ),
     (
         "cli",
         &[
-            "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task", "fewshot",
-            "trace", "agent", "bench",
+            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
+            "fewshot", "trace", "agent", "bench",
         ],
     ),
 ];

@@ -81,6 +81,14 @@ impl FromPool {
         }
     }
 
+    /// With examples of the form of a step: where a call is due and the pool has too few of the
+    /// tools at hand, they show how the values of a call are taken from what is known.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Pool) -> Self {
+        self.steps = steps;
+        self
+    }
+
     /// Learns from retries that succeed; what is learned is kept in `file`, where there is one, and
     /// otherwise as long as this value lives.
     #[must_use]
@@ -103,16 +111,6 @@ fn legal_of(moves: &Moves) -> Vec<(&str, &Domains)> {
         .iter()
         .map(|legal| (legal.spec.name.as_str(), &legal.domains))
         .collect()
-}
-
-impl FromPool {
-    /// With examples of the form of a step: where a call is due and the pool has too few of the
-    /// tools at hand, they show how the values of a call are taken from what is known.
-    #[must_use]
-    pub fn with_steps(mut self, steps: Pool) -> Self {
-        self.steps = steps;
-        self
-    }
 }
 
 impl Examples for FromPool {

@@ -30,6 +30,8 @@ impl Agent<'_> {
         progress.hint = None;
         // What the person did is no correction of the model's own.
         progress.mistake = None;
+        // Nor is the person unsure of it.
+        progress.confidence = Some(1.0);
         self.trace.emit(trace::Event::Note {
             name: "helped".to_owned(),
             data: json!({ "call": call.to_value() }),

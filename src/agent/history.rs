@@ -41,13 +41,13 @@ impl History {
         }
     }
 
-    /// That came of it.
-    pub(super) fn came(&mut self, result: &str) {
+    /// That came of it; it is only written where it is kept.
+    pub(super) fn came(&mut self, result: impl FnOnce() -> String) {
         if let Some(last) = self.past.last_mut() {
             if !last.results.is_empty() {
                 last.results.push('\n');
             }
-            last.results.push_str(result);
+            last.results.push_str(&result());
         }
     }
 }

@@ -611,8 +611,8 @@ impl Agent<'_> {
             .last
             .as_ref()
             .and_then(|last| last.result.as_ref());
-        let text = result_text(&self.settings.layout, last);
-        progress.history.came(&text);
+        let layout = &self.settings.layout;
+        progress.history.came(|| result_text(layout, last));
     }
 
     /// Tells the trace where the task went.
@@ -659,8 +659,10 @@ impl Agent<'_> {
         });
         let mut events = Vec::new();
         if !matches!(failure.kind, FailureKind::ToolError | FailureKind::Repeated) {
-            let text = failure_text(&self.settings.layout, &failure.message);
-            progress.history.came(&text);
+            let layout = &self.settings.layout;
+            progress
+                .history
+                .came(|| failure_text(layout, &failure.message));
         }
         if failure.kind != FailureKind::ToolError {
             events.push(task::Event::Rejected {

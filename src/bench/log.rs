@@ -5,12 +5,13 @@
 //! (`{"run": …, "repeat": …, "id": …, "result": …}`). A last line that was cut off while it was
 //! written is dropped.
 
+use crate::files::bytes_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file of results.
@@ -88,14 +89,9 @@ impl ResultLog {
                 path: path.to_owned(),
             });
         }
-        let mut bytes = Vec::new();
-        (&file)
-            .take(LARGEST + 1)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(failed(io::Error::other("more than a gigabyte")));
-        }
+        let bytes = bytes_of(&file, LARGEST)
+            .map_err(failed)?
+            .ok_or_else(|| failed(io::Error::other("more than a gigabyte")))?;
         let whole = bytes
             .iter()
             .rposition(|&byte| byte == b'\n')

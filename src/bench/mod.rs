@@ -5,7 +5,6 @@
 //! [`conformance`] needs no model: schemas, and instances that are known to be valid or invalid.
 
 pub mod bfcl;
-mod bounded;
 pub mod conformance;
 pub mod episode;
 pub mod histogram;

@@ -16,9 +16,7 @@
 use super::episode::{Episode, Player};
 use crate::agent::{AgentError, Clock, NoExamples, Settings};
 use crate::call::{Call, Dialect};
-use crate::model::{
-    Cancel, GenerateError, GenerateRequest, Generation, Generator, Prompt, ScriptedGenerator, Stop,
-};
+use crate::model::{Cancel, Generation, Generator, ScriptedGenerator, Stop, Tap};
 use crate::tool::Registry;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -299,12 +297,6 @@ pub fn replay(
     })
 }
 
-/// Notes what another generator writes.
-pub struct Recording<'g> {
-    inner: &'g mut dyn Generator,
-    written: Replies,
-}
-
 /// The replies noted so far; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Replies(Arc<Mutex<Vec<RecordedReply>>>);
@@ -316,47 +308,17 @@ impl Replies {
     }
 }
 
-impl<'g> Recording<'g> {
-    /// Notes what `inner` writes in `written`.
-    pub fn new(inner: &'g mut dyn Generator, written: Replies) -> Self {
-        Self { inner, written }
-    }
-}
-
-impl std::fmt::Debug for Recording<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recording").finish_non_exhaustive()
-    }
-}
-
-impl Generator for Recording<'_> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn obeys_grammar(&self) -> bool {
-        self.inner.obeys_grammar()
-    }
-
-    fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
-
-    fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
-        self.inner.count(prompt)
-    }
-
-    fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
-        let generation = self.inner.generate(request)?;
+/// Notes in `written` what `inner` writes.
+pub fn recording<'g>(
+    inner: &'g mut dyn Generator,
+    written: &Replies,
+) -> Tap<'g, impl FnMut(&Generation) + Send + use<'g>> {
+    let written = written.clone();
+    Tap::new(inner, move |generation| {
         let reply = RecordedReply::of(&generation.text, generation.stop);
-        let mut written = self
-            .written
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut written = written.0.lock().unwrap_or_else(PoisonError::into_inner);
         written.push(reply);
-        Ok(generation)
-    }
+    })
 }
 
 #[cfg(test)]
@@ -445,10 +407,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_noted() {
-        use crate::model::{Message, Role, Sampling};
+        use crate::model::{GenerateRequest, Message, Prompt, Role, Sampling};
         let mut inner = ScriptedGenerator::with_stops([("a", Stop::Complete), ("b", Stop::Budget)]);
         let written = Replies::default();
-        let mut recording = Recording::new(&mut inner, written.clone());
+        let mut recording = recording(&mut inner, &written);
         let prompt = Prompt {
             messages: vec![Message {
                 role: Role::User,

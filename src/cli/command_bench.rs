@@ -15,7 +15,7 @@ use super::{
 use crate::agent::{Clock, SystemClock};
 use crate::bench::episode::Player;
 use crate::bench::home::{Graded, grade};
-use crate::bench::replay::{Expected, Recorded, RecordedReply, Recording, Replies};
+use crate::bench::replay::{Expected, Recorded, RecordedReply, Replies, recording};
 use crate::bench::report::{Report, table};
 use crate::bench::suite::{Request, read};
 use crate::call::Dialect;
@@ -75,7 +75,7 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
         } = attempt;
         let replies = Replies::default();
         let max_calls = agent.max_calls;
-        let mut recording = Recording::new(generator, replies.clone());
+        let mut recording = recording(generator, &replies);
         let mut fresh = |request: &Request| fresh_house(folder.path(), &houses, &request.house);
         let mut player = Player {
             generator: &mut recording,

@@ -126,10 +126,7 @@ fn add(context: &mut Context, args: &Add) -> Result<(), Failure> {
         None => vec![from_flags(args)?],
     };
     check_tools(&settings, &examples)?;
-    let (known, damage) = world::whole_pool(&settings)?;
-    if let Some(damage) = damage {
-        context.terminal.warn(&damage);
-    }
+    let known = pool(context, &settings)?;
     // What is there already is left as it is, unless it was only learned: then it stays for good.
     let written: BTreeSet<&ExampleId> = known
         .iter()

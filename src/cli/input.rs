@@ -1,6 +1,7 @@
 //! What a person gives to work on: files and standard input, bounded.
 
 use super::error::Failure;
+use crate::files;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -70,18 +71,14 @@ pub fn request(argument: &str) -> Result<String, Failure> {
 }
 
 fn bytes_of(reader: &mut dyn Read, name: &str, limit: u64) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    reader
-        .take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    if bytes.len() as u64 > limit {
-        return Err(Failure::input(format!(
-            "{name} has more than the {} MiB that are read",
-            limit >> 20
-        )));
-    }
-    Ok(bytes)
+    files::bytes_of(reader, limit)
+        .map_err(|error| Failure::input(format!("{name}: {error}")))?
+        .ok_or_else(|| {
+            let mebibytes = limit >> 20;
+            Failure::input(format!(
+                "{name} has more than the {mebibytes} MiB that are read"
+            ))
+        })
 }
 
 fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {

@@ -4,6 +4,7 @@
 //! many tools go together. So it is cut into one part per thing, the example nearest to each part
 //! is chosen, and their requests and calls are joined.
 
+use super::ngram::is_han;
 use super::pool::{Pool, Query, Shown};
 use crate::call::Reply;
 use std::ops::Range;
@@ -134,7 +135,7 @@ fn words_of(part: &str) -> usize {
 }
 
 fn has_han(text: &str) -> bool {
-    text.chars().any(|c| ('\u{3400}'..='\u{9FFF}').contains(&c))
+    text.chars().any(is_han)
 }
 
 /// Two requests as one, in the language that they are written in.

@@ -7,10 +7,11 @@
 
 use super::example::{Example, ExampleError, ExampleId, Source};
 use super::pool::Pool;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use crate::files::{bytes_of, lock_within};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Largest file that is read, in bytes: some fifty times what the bounds allow.
 const LARGEST: u64 = 64 << 20;
@@ -86,13 +87,13 @@ impl LearnedFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Learned::default()),
             Err(error) => return Err(error.into()),
         };
-        let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST {
-            let path = self.path.clone();
-            return Err(LearnedError::TooLarge { path });
+        match bytes_of(file, LARGEST)? {
+            Some(bytes) => Ok(Learned::of(&bytes)),
+            None => {
+                let path = self.path.clone();
+                Err(LearnedError::TooLarge { path })
+            }
         }
-        Ok(Learned::of(&bytes))
     }
 
     /// Adds examples, as the newest ones.
@@ -151,20 +152,11 @@ impl LearnedFile {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         let file = options.open(&lock).map_err(named)?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    let path = self.path.clone();
-                    return Err(LearnedError::Locked { path });
-                }
-                Err(TryLockError::Error(error)) => return Err(named(error).into()),
-            }
+        if lock_within(&file, LOCK_WAIT).map_err(named)? {
+            return Ok(file);
         }
+        let path = self.path.clone();
+        Err(LearnedError::Locked { path })
     }
 
     /// Writes beside the file and renames: whoever reads sees the old one or the new one.

@@ -17,6 +17,7 @@
 
 use super::example::{Example, Hole, Source, holes_of};
 use super::fill::Legal;
+use super::ngram::is_han;
 use crate::call::{Call, FailureKind, Reply};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -208,10 +209,6 @@ fn whole(text: &str, name: &str) -> Option<Range<usize>> {
                 && !joins(before, name.chars().next())
                 && !joins(name.chars().next_back(), after)
         })
-}
-
-fn is_han(c: char) -> bool {
-    ('\u{3400}'..='\u{9FFF}').contains(&c)
 }
 
 fn has_holes(value: &Value) -> bool {

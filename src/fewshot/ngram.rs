@@ -44,6 +44,11 @@ fn hash(gram: &[char]) -> u64 {
     hasher.finish()
 }
 
+/// Whether a character is a common one of Chinese, which has no spaces between words.
+pub(super) fn is_han(c: char) -> bool {
+    ('\u{3400}'..='\u{9FFF}').contains(&c)
+}
+
 /// Whether a character is a word of its own.
 fn is_word(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'

@@ -1,7 +1,8 @@
 //! The manifest: which models are known by name, where they come from, and what they must hash to.
 
+use crate::files;
 use serde::Deserialize;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Bytes of the longest manifest that is read.
@@ -56,14 +57,8 @@ pub struct Entry {
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs_err::File::open(path)?
-        .take(LONGEST + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST {
-        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-    }
-    Ok(text)
+    files::text_of(fs_err::File::open(path)?, LONGEST)?
+        .ok_or_else(|| io::ErrorKind::FileTooLarge.into())
 }
 
 fn usual_dialect() -> String {

@@ -14,6 +14,7 @@ pub mod random;
 pub mod scripted;
 pub mod session;
 mod shown;
+pub mod tap;
 pub mod template;
 
 pub use format::Format;
@@ -29,4 +30,5 @@ pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
 pub use scripted::ScriptedGenerator;
 pub use session::{Evaluated, Session, SessionError};
+pub use tap::Tap;
 pub use template::{ChatTemplate, RenderOptions, TemplateError};

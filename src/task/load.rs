@@ -3,8 +3,9 @@
 use super::check::Part;
 use super::definition::Definition;
 use crate::call::ToolSpec;
+use crate::files::bytes_of;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml_edit::{Document, Item, TableLike};
@@ -93,15 +94,12 @@ impl Source {
             path: path.to_owned(),
             source,
         };
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-            .map_err(error)?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(LoadError::TooLarge {
+        let bytes = std::fs::File::open(path)
+            .and_then(|file| bytes_of(file, LARGEST))
+            .map_err(error)?
+            .ok_or_else(|| LoadError::TooLarge {
                 path: path.to_owned(),
-            });
-        }
+            })?;
         let text = String::from_utf8(bytes)
             .map_err(|_| error(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")))?;
         let mut source = Self::parse(text, path)?;

@@ -6,14 +6,12 @@
 //! starts. A run that ends by itself gives the lock back whoever inherited it.
 
 use super::head::LockError;
+use crate::files::lock_within;
 use rustix::io::{FdFlags, fcntl_setfd};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// How often a lock that is held is tried again.
-const TICK: Duration = Duration::from_millis(20);
+use std::time::Duration;
 
 /// The lock, held as long as this value or a program that inherited it.
 #[derive(Debug)]
@@ -29,19 +27,9 @@ impl ProgramLock {
             .write(true)
             .open(path)
             .map_err(LockError::Io)?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) => {
-                    let left = wait.saturating_sub(start.elapsed());
-                    if left.is_zero() {
-                        return Err(LockError::Held);
-                    }
-                    std::thread::sleep(left.min(TICK));
-                }
-                Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
-            }
+        match lock_within(&file, wait).map_err(LockError::Io)? {
+            true => Ok(Self(file)),
+            false => Err(LockError::Held),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Text from programs and files, made fit to be shown and passed on: bounded, on few lines,
 //! without control characters or anything that reverses the direction of writing.
 
-use std::io::{self, Read};
+use crate::files;
+use std::io;
 use std::path::Path;
 
 /// Bytes of the largest file that is read whole.
@@ -13,15 +14,10 @@ pub const LARGEST_FILE: u64 = 4 << 20;
 /// # Errors
 /// With the path: a file that cannot be read, is too long, or is not UTF-8.
 pub fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs_err::File::open(path)?
-        .take(LARGEST_FILE + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST_FILE {
+    files::text_of(fs_err::File::open(path)?, LARGEST_FILE)?.ok_or_else(|| {
         let message = format!("{}: has more than {LARGEST_FILE} bytes", path.display());
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(text)
+        io::Error::new(io::ErrorKind::FileTooLarge, message)
+    })
 }
 
 /// The system's own error inside of one that names a temporary file, which nobody knows.

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "says why a test is skipped")]
 
 pub mod place;
+pub mod program;
 pub mod tasks;
 
 use std::path::PathBuf;

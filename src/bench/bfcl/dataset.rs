@@ -2,7 +2,7 @@
 
 use super::json;
 use super::value::Value;
-use crate::bench::bounded;
+use crate::files;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::HashMap;
@@ -298,7 +298,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn text_of(path: &Path) -> Result<String, DatasetError> {
-    bounded::read(path, LARGEST)?.ok_or_else(|| DatasetError::TooLarge {
+    files::text_of(fs_err::File::open(path)?, LARGEST)?.ok_or_else(|| DatasetError::TooLarge {
         path: path.to_owned(),
     })
 }

@@ -1,7 +1,7 @@
 //! The data set's files: a folder a home, `_fixtures.yaml` with its inventory, and beside it files
 //! of requests.
 
-use crate::bench::bounded;
+use crate::files;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -237,8 +237,10 @@ impl Ignored {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, DatasetError> {
-    let text = bounded::read(path, LARGEST)?.ok_or_else(|| DatasetError::TooLarge {
-        path: path.to_owned(),
+    let text = files::text_of(fs_err::File::open(path)?, LARGEST)?.ok_or_else(|| {
+        DatasetError::TooLarge {
+            path: path.to_owned(),
+        }
     })?;
     serde_saphyr::from_str(&text).map_err(|error| DatasetError::File {
         path: path.to_owned(),

@@ -13,7 +13,7 @@ use crate::agent::{
 use crate::bench::episode::Player;
 use crate::bench::record::{Record, Spent, Step};
 use crate::call::{Call, ToolSpec};
-use crate::model::{GenerateError, GenerateRequest, Generation, Generator, Prompt};
+use crate::model::{GenerateError, Generation, Tap};
 use crate::task::{ActiveTask, LoadError, Pending, Settlement, Task, TaskId};
 use crate::tool::{RegisterError, Registry};
 use crate::trace::Null;
@@ -70,10 +70,10 @@ pub fn play(player: &mut Player<'_>, plan: &Plan) -> Result<Option<Played>, Play
         clock.now(),
     )
     .map_err(|error| failed(error.into()))?;
-    let mut meter = Meter {
-        inner: player.generator,
-        written: Vec::new(),
-    };
+    let mut written = Vec::new();
+    let mut meter = Tap::new(player.generator, |generation| {
+        written.push(spent(generation));
+    });
     let mut watch = Watch {
         clock: clock.as_ref(),
         marks: Vec::new(),
@@ -113,7 +113,7 @@ pub fn play(player: &mut Player<'_>, plan: &Plan) -> Result<Option<Played>, Play
         Err(AgentError::Generate(error @ GenerateError::PromptTooLong { .. })) => error.to_string(),
         Err(source) => return Err(failed(source)),
     };
-    let mut steps = told(&plan, &watch.marks, &meter.written, &helper.acted);
+    let mut steps = told(&plan, &watch.marks, &written, &helper.acted);
     for step in steps.len()..STEPS {
         let mut record = blank(&plan, step);
         record.error = Some(format!("not reached: {ended}"));
@@ -189,42 +189,17 @@ fn told(
     steps
 }
 
-/// Passes everything on and notes what each generation took.
-struct Meter<'g> {
-    inner: &'g mut dyn Generator,
-    written: Vec<Spent>,
-}
-
-impl Generator for Meter<'_> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn obeys_grammar(&self) -> bool {
-        self.inner.obeys_grammar()
-    }
-
-    fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
-
-    fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
-        self.inner.count(prompt)
-    }
-
-    fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
-        let generation = self.inner.generate(request)?;
-        let stats = &generation.stats;
-        self.written.push(Spent {
-            turns: 0,
-            prompt_reused: stats.prompt_reused,
-            prompt_evaluated: stats.prompt_evaluated,
-            forced: stats.forced,
-            chosen: stats.chosen,
-            seconds: 0.0,
-            confidence: generation.log_probability.map(f64::exp),
-        });
-        Ok(generation)
+/// What a generation took.
+fn spent(generation: &Generation) -> Spent {
+    let stats = &generation.stats;
+    Spent {
+        turns: 0,
+        prompt_reused: stats.prompt_reused,
+        prompt_evaluated: stats.prompt_evaluated,
+        forced: stats.forced,
+        chosen: stats.chosen,
+        seconds: 0.0,
+        confidence: generation.log_probability.map(f64::exp),
     }
 }
 
@@ -289,6 +264,7 @@ mod tests {
     use crate::call::Reply;
     use crate::fewshot::Pool;
     use crate::model::Cancel;
+    use crate::model::Prompt;
     use crate::model::scripted::ScriptedGenerator;
 
     fn played(plan: &Plan, replies: Vec<String>, settings: Settings) -> (Played, Vec<Prompt>) {

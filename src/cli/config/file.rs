@@ -3,7 +3,7 @@
 use super::ConfigError;
 use super::registry::{self, SETTINGS};
 use crate::cli::suggest::nearest;
-use std::io::Read;
+use crate::files::text_of;
 use std::path::{Path, PathBuf};
 use toml::Value;
 use toml_edit::Document;
@@ -28,18 +28,17 @@ pub fn nearest_ancestor(folder: &Path) -> Option<PathBuf> {
 /// A file that cannot be read, is no TOML, or has a key or a value that no setting has.
 pub fn read(path: &Path) -> Result<Vec<(&'static str, Value, usize)>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { source };
-    let mut text = String::new();
-    fs_err::File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+    let text = fs_err::File::open(path)
+        .and_then(|file| text_of(file, MAX_BYTES))
         .map_err(unreadable)?;
-    if text.len() as u64 > MAX_BYTES {
+    let Some(text) = text else {
         return Err(ConfigError::InFile {
             path: path.to_owned(),
             line: 1,
             message: format!("has more than the {MAX_BYTES} bytes of a settings file"),
             suggestion: None,
         });
-    }
+    };
     parse(path, &text)
 }
 

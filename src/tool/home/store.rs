@@ -8,14 +8,15 @@
 use super::file::{Device, House, HouseError, LARGEST, parse};
 use super::kind::Key;
 use crate::call::json::same_value;
+use crate::files;
 use crate::tool::text::plain;
 use serde_json::Value;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 /// How long a run waits for another one to finish its change.
@@ -157,15 +158,12 @@ impl HouseFile {
     }
 
     fn read(&self) -> Result<(String, Arc<House>), HouseError> {
-        let mut text = String::new();
-        fs_err::File::open(&self.path)
-            .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
-            .map_err(HouseError::Read)?;
-        if text.len() as u64 > LARGEST {
-            return Err(HouseError::TooLarge {
+        let text = fs_err::File::open(&self.path)
+            .and_then(|file| files::text_of(file, LARGEST))
+            .map_err(HouseError::Read)?
+            .ok_or_else(|| HouseError::TooLarge {
                 path: self.path.clone(),
-            });
-        }
+            })?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, house)) = &*last
             && *known == text
@@ -194,21 +192,12 @@ impl HouseFile {
                 _ => Err(first),
             })
             .map_err(error)?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if start.elapsed() < wait => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(HouseError::Held {
-                        path: self.path.clone(),
-                    });
-                }
-                Err(TryLockError::Error(source)) => return Err(error(source)),
-            }
+        if files::lock_within(&file, wait).map_err(error)? {
+            return Ok(file);
         }
+        Err(HouseError::Held {
+            path: self.path.clone(),
+        })
     }
 
     /// Writes beside the file and renames: whoever reads sees the old house or the new one.

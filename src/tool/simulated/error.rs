@@ -1,6 +1,7 @@
 //! What can be wrong with a simulated world, and reading its files within bounds.
 
-use std::io::{self, Read};
+use crate::files;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Bytes of the largest file of a world, and of its state.
@@ -76,15 +77,10 @@ pub(super) fn read(path: &Path) -> Result<String, SimulatedError> {
         path: path.to_owned(),
         source,
     };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(error)?;
-    file.take(LARGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(error)?;
-    if text.len() as u64 > LARGEST {
-        return Err(SimulatedError::TooLarge {
+    std::fs::File::open(path)
+        .and_then(|file| files::text_of(file, LARGEST))
+        .map_err(error)?
+        .ok_or_else(|| SimulatedError::TooLarge {
             path: path.to_owned(),
-        });
-    }
-    Ok(text)
+        })
 }

@@ -3,11 +3,12 @@
 
 use super::World;
 use super::error::{LARGEST, SimulatedError, read};
+use crate::files::lock_within;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a change waits for another run to finish its own.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -91,22 +92,13 @@ impl WorldFile {
             .write(true)
             .open(&self.lock)
             .map_err(error)?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(error(io::Error::new(
-                        io::ErrorKind::WouldBlock,
-                        "another run has held the lock for too long",
-                    )));
-                }
-                Err(TryLockError::Error(source)) => return Err(error(source)),
-            }
+        if lock_within(&file, LOCK_WAIT).map_err(error)? {
+            return Ok(file);
         }
+        Err(error(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "another run has held the lock for too long",
+        )))
     }
 
     fn save(&self, world: &World) -> Result<(), SimulatedError> {
