@@ -175,6 +175,9 @@ fn interactive(
 ) -> Result<Exit, Failure> {
     let mut last = Exit::Success;
     loop {
+        if let Some(inbox) = &mut run.inbox {
+            inbox.sort();
+        }
         if context.terminal.can_ask() {
             write!(context.terminal.err, "{} ", paint(NAME, "snaffle>"))?;
             context.terminal.err.flush()?;

@@ -4,7 +4,7 @@
 use crate::model::Cancel;
 use std::collections::VecDeque;
 use std::io::BufRead;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 /// Lines that may wait to be read; then whoever writes them waits.
@@ -22,7 +22,6 @@ pub struct Inbox {
     lines: Receiver<Vec<u8>>,
     steering: VecDeque<String>,
     following: VecDeque<String>,
-    ended: bool,
 }
 
 impl Inbox {
@@ -42,21 +41,13 @@ impl Inbox {
             lines,
             steering: VecDeque::new(),
             following: VecDeque::new(),
-            ended: false,
         }
     }
 
     /// Sorts what has come so far.
     pub fn sort(&mut self) {
-        loop {
-            match self.lines.try_recv() {
-                Ok(line) => self.take(&String::from_utf8_lossy(&line)),
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => {
-                    self.ended = true;
-                    return;
-                }
-            }
+        while let Ok(line) = self.lines.try_recv() {
+            self.take(&String::from_utf8_lossy(&line));
         }
     }
 
@@ -97,20 +88,15 @@ impl Inbox {
         None
     }
 
-    /// Waits for the next request; what was typed too late for the last run counts.
+    /// Waits for the next request; what was typed too late for the last run counts. Whoever
+    /// prompts for it calls [`sort`](Self::sort) before the prompt can be seen: an empty line
+    /// typed at the sight of it wants a new prompt, and is given back.
     pub fn request(&mut self) -> Option<Vec<u8>> {
-        self.sort();
-        if let Some(line) = self
-            .following
-            .pop_front()
-            .or_else(|| self.steering.pop_front())
-        {
-            return Some(line.into_bytes());
+        let waiting = self.following.pop_front();
+        match waiting.or_else(|| self.steering.pop_front()) {
+            Some(line) => Some(line.into_bytes()),
+            None => self.lines.recv().ok(),
         }
-        if self.ended {
-            return None;
-        }
-        self.lines.recv().ok()
     }
 }
 
@@ -177,5 +163,23 @@ mod tests {
         drop(writer);
         assert_eq!(inbox.answer(&Cancel::default()), None);
         assert_eq!(inbox.request(), None);
+    }
+
+    #[test]
+    fn an_empty_line_at_a_prompt_is_given_back() {
+        let (mut inbox, mut writer) = inbox();
+        writer.write_all(b"the light\n").unwrap();
+        let early = soon(|| {
+            inbox.sort();
+            inbox.steering.front().cloned()
+        });
+        assert_eq!(early.as_deref(), Some("the light"));
+        // The prompt is being written; the line below it is there before anybody waits for one.
+        writer.write_all(b"\nthe door\n").unwrap();
+        std::thread::sleep(TICK);
+        let mut next = || inbox.request().map(|line| String::from_utf8(line).unwrap());
+        assert_eq!(next().as_deref(), Some("the light"));
+        assert_eq!(next().as_deref(), Some("\n"));
+        assert_eq!(next().as_deref(), Some("the door\n"));
     }
 }
