@@ -1,0 +1,167 @@
+//! What is measured of each peer: a working session, states that are known, schemas seen for the
+//! first time.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::peer::{Peer, Run};
+use crate::vocabulary::Words;
+
+/// A schema and the tokens of its first valid instance.
+pub struct Case {
+    pub schema: Value,
+    pub value: Value,
+    pub tokens: Vec<u32>,
+}
+
+/// Times, sorted when they are asked for.
+#[derive(Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    fn add(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    pub fn total(&self) -> Duration {
+        self.0.iter().sum()
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn quantile(&self, part: f64) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let last = sorted.len().saturating_sub(1);
+        sorted
+            .get((last as f64 * part).ceil() as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// Walks along `tokens`; each mask is timed.
+fn walk(run: &mut dyn Run, tokens: &[u32], times: &mut Times) -> Result<(), String> {
+    for (at, &token) in tokens.iter().enumerate() {
+        let started = Instant::now();
+        let allowed = run.mask(token)?;
+        times.add(started.elapsed());
+        if !allowed || !run.accept(token)? {
+            return Err(format!("token {at} is not allowed"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the peer takes the schema and its instance.
+pub fn takes(peer: &dyn Peer, case: &Case) -> Result<(), String> {
+    let mut run = peer.start(&case.schema)?;
+    walk(&mut *run, &case.tokens, &mut Times::default())
+}
+
+/// Compile and all masks of the first instance, of each schema. Where `cold`, each begins with
+/// nothing remembered; otherwise all were seen before by their parts only: the first pass over the
+/// other half of the cases warms.
+pub fn first_seen(peer: &mut dyn Peer, cases: &[&Case], cold: bool) -> Result<Times, String> {
+    let mut times = Times::default();
+    peer.forget();
+    let (warming, measured) = cases.split_at(cases.len() / 2);
+    if !cold {
+        for case in warming {
+            takes(peer, case)?;
+        }
+    }
+    for case in measured {
+        if cold {
+            peer.forget();
+        }
+        let started = Instant::now();
+        takes(peer, case)?;
+        times.add(started.elapsed());
+    }
+    Ok(times)
+}
+
+/// Masks of a second walk along the same instance.
+pub fn known(peer: &mut dyn Peer, cases: &[&Case]) -> Result<Times, String> {
+    let mut times = Times::default();
+    peer.forget();
+    for case in cases {
+        let start = peer.start(&case.schema)?;
+        walk(&mut *start.again(), &case.tokens, &mut Times::default())?;
+        walk(&mut *start.again(), &case.tokens, &mut times)?;
+    }
+    Ok(times)
+}
+
+/// Calls of a session, and how many of them pass between changes of the live values.
+const CALLS: usize = 100;
+const CHANGE: usize = 10;
+const TOOLS: usize = 10;
+
+/// The turns of a session over ten tools: the schema of each, and the tokens of its call. Each
+/// tool takes a device besides its own arguments, and the devices that there are change.
+pub fn session(cases: &[&Case], words: &Words) -> Vec<Case> {
+    let step = (cases.len() / TOOLS).max(1);
+    let tools: Vec<&&Case> = cases.iter().step_by(step).take(TOOLS).collect();
+    let mut turns = Vec::new();
+    for call in 0..CALLS {
+        let devices: Vec<String> = (0..12)
+            .map(|n| format!("device {}", n + call / CHANGE))
+            .collect();
+        let branches: Vec<Value> = (0..tools.len())
+            .map(|at| {
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "tool": { "const": format!("tool_{at}") },
+                        "device": { "enum": devices },
+                        "arguments": tools[at].schema,
+                    },
+                    "required": ["tool", "device", "arguments"],
+                    "additionalProperties": false,
+                })
+            })
+            .collect();
+        let at = call * 7 % tools.len();
+        let value = json!({
+            "tool": format!("tool_{at}"),
+            "device": devices[call % devices.len()],
+            "arguments": tools[at].value,
+        });
+        let text = snaffle::call::json::spaced(&value);
+        if let Some(tokens) = words.tokenize(&text) {
+            turns.push(Case {
+                schema: json!({ "anyOf": branches }),
+                value,
+                tokens,
+            });
+        }
+    }
+    turns
+}
+
+/// The times of compiling and of all masks of a session, nothing remembered at its start. A
+/// schema that did not change since the turn before is kept.
+pub fn replay(peer: &mut dyn Peer, turns: &[Case]) -> Result<(Times, Times), String> {
+    let (mut compiling, mut masks) = (Times::default(), Times::default());
+    peer.forget();
+    let mut last: Option<(&Value, Box<dyn Run>)> = None;
+    for turn in turns {
+        let start = match last.take() {
+            Some((schema, start)) if *schema == turn.schema => start,
+            _ => {
+                let started = Instant::now();
+                let start = peer.start(&turn.schema)?;
+                compiling.add(started.elapsed());
+                start
+            }
+        };
+        walk(&mut *start.again(), &turn.tokens, &mut masks)?;
+        last = Some((&turn.schema, start));
+    }
+    Ok((compiling, masks))
+}
