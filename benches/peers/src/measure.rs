@@ -28,16 +28,22 @@ impl Times {
         self.0.iter().sum()
     }
 
+    /// What makes totals over more and fewer schemas comparable.
+    pub fn mean(&self) -> Duration {
+        self.total() / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
+    }
+
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
+    /// The smallest time that a `part` of all do not exceed.
     pub fn quantile(&self, part: f64) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
-        let last = sorted.len().saturating_sub(1);
+        let rank = (sorted.len() as f64 * part).ceil() as usize;
         sorted
-            .get((last as f64 * part).ceil() as usize)
+            .get(rank.saturating_sub(1))
             .copied()
             .unwrap_or_default()
     }
@@ -62,39 +68,46 @@ pub fn takes(peer: &dyn Peer, case: &Case) -> Result<(), String> {
     walk(&mut *run, &case.tokens, &mut Times::default())
 }
 
-/// Compile and all masks of the first instance, of each schema. Where `cold`, each begins with
-/// nothing remembered; otherwise all were seen before by their parts only: the first pass over the
-/// other half of the cases warms.
-pub fn first_seen(peer: &mut dyn Peer, cases: &[&Case], cold: bool) -> Result<Times, String> {
+/// Compile and all masks of the first instance, of each schema that `peer` takes. Where `cold`,
+/// each begins with nothing remembered; otherwise one half of the schemas was seen before the
+/// other is measured, and the other way round.
+pub fn first_seen(peer: &mut dyn Peer, cases: &[&Case], cold: bool) -> Times {
     let mut times = Times::default();
-    peer.forget();
-    let (warming, measured) = cases.split_at(cases.len() / 2);
-    if !cold {
-        for case in warming {
-            takes(peer, case)?;
+    let (one, other) = cases.split_at(cases.len() / 2);
+    for (warming, measured) in [(one, other), (other, one)] {
+        peer.forget();
+        if !cold {
+            for case in warming {
+                _ = takes(peer, case);
+            }
+        }
+        for case in measured.iter().step_by(peer.one_of()) {
+            if cold {
+                peer.forget();
+            }
+            let started = Instant::now();
+            if takes(peer, case).is_ok() {
+                times.add(started.elapsed());
+            }
         }
     }
-    for case in measured {
-        if cold {
-            peer.forget();
-        }
-        let started = Instant::now();
-        takes(peer, case)?;
-        times.add(started.elapsed());
-    }
-    Ok(times)
+    times
 }
 
 /// Masks of a second walk along the same instance.
-pub fn known(peer: &mut dyn Peer, cases: &[&Case]) -> Result<Times, String> {
+pub fn known(peer: &mut dyn Peer, cases: &[&Case]) -> Times {
     let mut times = Times::default();
     peer.forget();
-    for case in cases {
-        let start = peer.start(&case.schema)?;
-        walk(&mut *start.again(), &case.tokens, &mut Times::default())?;
-        walk(&mut *start.again(), &case.tokens, &mut times)?;
+    for case in cases.iter().step_by(peer.one_of()) {
+        let Ok(start) = peer.start(&case.schema) else {
+            continue;
+        };
+        let mut along = |times: &mut Times| walk(&mut *start.again()?, &case.tokens, times);
+        if along(&mut Times::default()).is_ok() {
+            _ = along(&mut times);
+        }
     }
-    Ok(times)
+    times
 }
 
 /// Calls of a session, and how many of them pass between changes of the live values.
@@ -145,23 +158,30 @@ pub fn session(cases: &[&Case], words: &Words) -> Vec<Case> {
 }
 
 /// The times of compiling and of all masks of a session, nothing remembered at its start. A
-/// schema that did not change since the turn before is kept.
-pub fn replay(peer: &mut dyn Peer, turns: &[Case]) -> Result<(Times, Times), String> {
+/// schema that did not change since the turn before is kept. At its end `held` is called.
+pub fn replay(
+    peer: &mut dyn Peer,
+    turns: &[Case],
+    held: &mut dyn FnMut() -> i64,
+) -> Result<(Times, Times, i64), String> {
     let (mut compiling, mut masks) = (Times::default(), Times::default());
     peer.forget();
-    let mut last: Option<(&Value, Box<dyn Run>)> = None;
+    held();
+    let mut last: Option<(&Value, Box<dyn Run + '_>)> = None;
     for turn in turns {
         let start = match last.take() {
             Some((schema, start)) if *schema == turn.schema => start,
-            _ => {
+            old => {
+                drop(old);
                 let started = Instant::now();
                 let start = peer.start(&turn.schema)?;
                 compiling.add(started.elapsed());
                 start
             }
         };
-        walk(&mut *start.again(), &turn.tokens, &mut masks)?;
+        walk(&mut *start.again()?, &turn.tokens, &mut masks)?;
         last = Some((&turn.schema, start));
     }
-    Ok((compiling, masks))
+    let kept = held();
+    Ok((compiling, masks, kept))
 }

@@ -3,11 +3,18 @@
 
 use std::sync::Arc;
 
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token::data::LlamaTokenData;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher as Guided, ParserFactory};
 use serde_json::{Value, json};
-use snaffle::grammar::Limits;
 use snaffle::grammar::schema::{SchemaOptions, compile};
+use snaffle::grammar::{Limits, for_llama_cpp};
 use snaffle::mask::{Lexicon, MaskStore, Matcher};
 use snaffle::vocab::{Token, TokenKind, Vocabulary};
 use toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
@@ -20,13 +27,21 @@ pub trait Peer {
     /// Forgets what was remembered of other schemas.
     fn forget(&mut self);
     /// A matcher at the start of a schema's texts.
-    fn start(&self, schema: &Value) -> Result<Box<dyn Run>, String>;
+    fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String>;
+    /// Of how many schemas one is measured: what takes milliseconds a mask cannot do them all.
+    fn one_of(&self) -> usize {
+        1
+    }
+    /// Whether its memory is allocated where it is counted.
+    fn is_counted(&self) -> bool {
+        true
+    }
 }
 
 /// A matcher somewhere in a text.
 pub trait Run {
     /// Another one at the same place, that shares what was computed.
-    fn again(&self) -> Box<dyn Run>;
+    fn again(&self) -> Result<Box<dyn Run + '_>, String>;
     /// Computes the mask and says whether `token` is in it.
     fn mask(&mut self, token: u32) -> Result<bool, String>;
     fn accept(&mut self, token: u32) -> Result<bool, String>;
@@ -63,7 +78,7 @@ impl Peer for Snaffle {
         self.store = Arc::new(MaskStore::default());
     }
 
-    fn start(&self, schema: &Value) -> Result<Box<dyn Run>, String> {
+    fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String> {
         let compiled = compile(schema, &SchemaOptions::default()).map_err(|e| e.to_string())?;
         let limits = Limits::default();
         let matcher = Matcher::new(&compiled.grammar, &self.lexicon, &self.store, &limits);
@@ -72,8 +87,8 @@ impl Peer for Snaffle {
 }
 
 impl Run for Matcher {
-    fn again(&self) -> Box<dyn Run> {
-        Box::new(self.clone())
+    fn again(&self) -> Result<Box<dyn Run + '_>, String> {
+        Ok(Box::new(self.clone()))
     }
 
     fn mask(&mut self, token: u32) -> Result<bool, String> {
@@ -86,6 +101,7 @@ impl Run for Matcher {
     }
 }
 
+/// llguidance as its simple factory makes it, slices included.
 pub struct LlGuidance {
     factory: ParserFactory,
 }
@@ -114,7 +130,7 @@ impl Peer for LlGuidance {
     /// It keeps nothing between schemas but its slices, which belong to the vocabulary.
     fn forget(&mut self) {}
 
-    fn start(&self, schema: &Value) -> Result<Box<dyn Run>, String> {
+    fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String> {
         let mut schema = schema.clone();
         if let Some(members) = schema.as_object_mut() {
             let spelling = json!({
@@ -135,8 +151,8 @@ impl Peer for LlGuidance {
 struct Guiding(Guided);
 
 impl Run for Guiding {
-    fn again(&self) -> Box<dyn Run> {
-        Box::new(Self(self.0.deep_clone()))
+    fn again(&self) -> Result<Box<dyn Run + '_>, String> {
+        Ok(Box::new(Self(self.0.deep_clone())))
     }
 
     fn mask(&mut self, token: u32) -> Result<bool, String> {
@@ -147,5 +163,91 @@ impl Run for Guiding {
     fn accept(&mut self, token: u32) -> Result<bool, String> {
         self.0.consume_token(token).map_err(|e| e.to_string())?;
         Ok(!self.0.is_error())
+    }
+}
+
+/// llama.cpp's grammar sampler, fed with the grammars that this project prints for it.
+pub struct LlamaCpp {
+    model: LlamaModel,
+    /// All tokens but those that it refuses in any case, or takes as an empty text.
+    candidates: Vec<LlamaTokenData>,
+}
+
+impl LlamaCpp {
+    pub fn new(words: &Words, backend: &LlamaBackend) -> Result<Self, String> {
+        let params = LlamaModelParams::default().with_vocab_only(true);
+        let model = LlamaModel::load_from_file(backend, &words.path, &params);
+        let texts = words.tokens.iter().enumerate();
+        Ok(Self {
+            model: model.map_err(|e| e.to_string())?,
+            candidates: texts
+                .filter(|(_, token)| token.as_ref().is_some_and(|token| !token.is_empty()))
+                .map(|(id, _)| LlamaTokenData::new(LlamaToken(id as i32), 0.0, 0.0))
+                .collect(),
+        })
+    }
+}
+
+impl Peer for LlamaCpp {
+    fn name(&self) -> &'static str {
+        "llama.cpp"
+    }
+
+    /// It keeps nothing.
+    fn forget(&mut self) {}
+
+    fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String> {
+        let compiled = compile(schema, &SchemaOptions::default()).map_err(|e| e.to_string())?;
+        let grammar = for_llama_cpp(&compiled.grammar, &Limits::default());
+        let grammar = grammar.map_err(|e| e.to_string())?;
+        let text = grammar.to_gbnf().map_err(|e| e.to_string())?;
+        Ok(Box::new(Sampling::new(self, text)?))
+    }
+
+    fn one_of(&self) -> usize {
+        50
+    }
+
+    fn is_counted(&self) -> bool {
+        false
+    }
+}
+
+struct Sampling<'p> {
+    peer: &'p LlamaCpp,
+    grammar: String,
+    sampler: LlamaSampler,
+    array: LlamaTokenDataArray,
+}
+
+impl<'p> Sampling<'p> {
+    fn new(peer: &'p LlamaCpp, grammar: String) -> Result<Self, String> {
+        let sampler = LlamaSampler::grammar(&peer.model, &grammar, "root");
+        Ok(Self {
+            sampler: sampler.map_err(|e| e.to_string())?,
+            peer,
+            grammar,
+            array: LlamaTokenDataArray::new(Vec::new(), false),
+        })
+    }
+}
+
+impl Run for Sampling<'_> {
+    fn again(&self) -> Result<Box<dyn Run + '_>, String> {
+        Ok(Box::new(Self::new(self.peer, self.grammar.clone())?))
+    }
+
+    fn mask(&mut self, token: u32) -> Result<bool, String> {
+        self.array.data.clone_from(&self.peer.candidates);
+        self.sampler.apply(&mut self.array);
+        let wanted = LlamaToken(token as i32);
+        let found = self.array.data.iter().find(|data| data.id() == wanted);
+        Ok(found.is_some_and(|data| data.logit() > f32::NEG_INFINITY))
+    }
+
+    fn accept(&mut self, token: u32) -> Result<bool, String> {
+        // It says nothing of its own: the mask was asked before.
+        self.sampler.accept(LlamaToken(token as i32));
+        Ok(true)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a token is for, as GGUF numbers it.
 const NORMAL: u32 = 1;
@@ -13,6 +13,7 @@ const BYTE: u32 = 6;
 /// A vocabulary: the bytes of each token, nothing for those that spell no text.
 pub struct Words {
     pub name: String,
+    pub path: PathBuf,
     pub tokens: Vec<Option<Vec<u8>>>,
     pub end: u32,
     ids: HashMap<Vec<u8>, u32>,
@@ -47,6 +48,7 @@ impl Words {
         let stem = path.file_stem().unwrap_or_default();
         Ok(Self {
             name: stem.to_string_lossy().into_owned(),
+            path: path.to_owned(),
             end: header.end,
             longest: ids.keys().map(Vec::len).max().unwrap_or(0),
             tokens,
