@@ -108,6 +108,10 @@ impl Core {
         Ok(state)
     }
 
+    fn known(&self, state: StateId) -> Option<Arc<TokenMask>> {
+        self.masks.get(state as usize).and_then(Weak::upgrade)
+    }
+
     fn mask(
         &mut self,
         state: StateId,
@@ -115,7 +119,7 @@ impl Core {
         stats: &mut MatcherStats,
     ) -> Result<Arc<TokenMask>, LimitError> {
         stats.asked += 1;
-        if let Some(known) = self.masks.get(state as usize).and_then(Weak::upgrade) {
+        if let Some(known) = self.known(state) {
             return Ok(known);
         }
         let started = Instant::now();
@@ -176,6 +180,18 @@ impl Matcher {
     pub fn mask(&mut self) -> Result<Arc<TokenMask>, MatcherError> {
         let mut core = self.shared.lock();
         Ok(core.mask(self.state, &self.shared, &mut self.stats)?)
+    }
+
+    /// The mask, where the state knows it; otherwise nothing is done or counted.
+    pub(super) fn known_mask(&mut self) -> Option<Arc<TokenMask>> {
+        let known = self.shared.lock().known(self.state)?;
+        self.stats.asked += 1;
+        Some(known)
+    }
+
+    /// The same for all that share what was computed.
+    pub(super) fn grammar_id(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
     }
 
     /// The mask by the plain walk, computed afresh and remembered nowhere: the reference that
