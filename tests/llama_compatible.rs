@@ -170,6 +170,12 @@ fn large_counts(reference: &Reference) {
             [word(0), word(3000)],
             [word(3001), "\"ba\"".to_owned()],
         ),
+        // An optional group counts as many copies as there are rules in it.
+        (
+            "root ::= \"\\\"\" (ab{0,900} | \"b\" ab{0,900} | \"ba\" ab{1,900})? \"\\\"\"\nab ::= \"ab\"\n",
+            [word(0), word(900)],
+            [word(901), "\"baab".to_owned()],
+        ),
     ] {
         let grammar: Grammar = gbnf::parse(text, &limits).unwrap().grammar;
         let printed = for_llama_cpp(&grammar, &limits).unwrap().to_string();

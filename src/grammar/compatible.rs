@@ -19,6 +19,9 @@ const UNROLLED: u32 = 1_024;
 const UNROLLED_SPARINGLY: u32 = 16;
 /// Copies that llama.cpp may make of all counters together before it is spared.
 const COPIES: u64 = 50_000;
+/// Rules that llama.cpp may make within something that is repeated or optional. Its limit is the
+/// same 2,000: a group counts as many copies as there are rules in it.
+const WITHIN: u64 = 1_024;
 
 /// `grammar` with everything rewritten that llama.cpp cannot run. It matches the same texts.
 ///
@@ -98,6 +101,20 @@ fn copies(expr: &Expr) -> u64 {
     }
 }
 
+/// Rules that llama.cpp makes of `expr` at most: one for each group, name and copy.
+fn made(expr: &Expr) -> u64 {
+    match expr {
+        Expr::Seq(parts) | Expr::Alt(parts) => 1 + parts.iter().map(made).sum::<u64>(),
+        Expr::Repeat { expr, min, max } => u64::from(max.unwrap_or(*min)) + 1 + made(expr),
+        Expr::Rule(_) => 1,
+        Expr::Unordered(_)
+        | Expr::Empty
+        | Expr::Literal(_)
+        | Expr::Class(_)
+        | Expr::Token { .. } => 0,
+    }
+}
+
 /// How often something is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Count {
@@ -144,6 +161,10 @@ impl Rewriter<'_> {
             return if min == 0 { Expr::Empty } else { body };
         }
         if max.unwrap_or(min) <= 1 {
+            let body = match made(&body) <= WITHIN {
+                true => body,
+                false => self.unit(body),
+            };
             return Expr::repeat(body, min, max);
         }
         let unit = self.unit(body);
@@ -369,6 +390,17 @@ mod tests {
             }
         }
         assert!(after.rules().len() < 100, "{after}");
+    }
+
+    #[test]
+    fn what_is_optional_stays_small() {
+        let many = "\"a\" item{0,900} | \"b\" item{0,900} | \"c\" item{0,900}";
+        let (_, after) = rewritten(&format!("root ::= \"x\" ({many})?\nitem ::= \"y\"\n"));
+        let root = &after.rule(after.root()).body;
+        assert!(made(root) < 10, "{after}");
+        let text = "root ::= (\"a\" item{0,9} | \"b\")?\nitem ::= \"y\"\n";
+        let (before, after) = rewritten(text);
+        assert_eq!(before.to_string(), after.to_string());
     }
 
     #[test]
