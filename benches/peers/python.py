@@ -237,24 +237,25 @@ def measure(kind, path, inputs):
     worker = Worker(kind, path)
     figures = {"set-up per vocabulary, ms": worker.set_up * 1e3}
     masks, compiling, held, refused, late = [], [], [], 0, 0
-    total = len(inputs["turns"])
-    compiled = False
-    for at in range(total):
+    total, calls, failed = len(inputs["turns"]), 0, None
+    for at, case in enumerate(inputs["turns"]):
         progress(kind.name, "turns", at + 1, total)
+        if case["schema"] == failed:
+            continue
         answer = worker.ask(compile_turn, "turns", at)
         if isinstance(answer, Exception):
-            compiled = False
+            failed = case["schema"]
             continue
         if answer is not None:
-            compiled = True
             compiling.append(answer[0])
             held.append(answer[1])
-        if compiled:
-            answer = worker.ask(turn, "turns", at)
-            if isinstance(answer, list):
-                masks.extend(answer)
+        answer = worker.ask(turn, "turns", at)
+        if isinstance(answer, list):
+            calls += 1
+            masks.extend(answer)
     counted = [size for size in held if size is not None]
     figures |= {
+        "session: calls": calls,
         "session: masks": len(masks),
         "session: all masks, ms": sum(masks) * 1e3,
         "session: mask p50, µs": scaled(quantile(masks, 0.5), 1e6),

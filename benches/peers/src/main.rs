@@ -125,6 +125,7 @@ fn compare(
         let measured = Measured {
             start: start.0,
             held: [start.1, kept],
+            calls: turns.len(),
             compiling,
             masks,
             known: measure::known(&mut **peer, &both),
@@ -196,6 +197,7 @@ struct Measured {
     start: Duration,
     /// Bytes after set-up, and what a session adds.
     held: [i64; 2],
+    calls: usize,
     compiling: Times,
     masks: Times,
     known: Times,
@@ -213,6 +215,7 @@ impl Measured {
         vec![
             ("set-up per vocabulary, ms", milli(self.start)),
             ("held per vocabulary, MiB", mebi(self.held[0])),
+            ("session: calls", Some(self.calls as f64)),
             ("session: masks", count(&self.masks)),
             ("session: all masks, ms", milli(self.masks.total())),
             ("session: mask p50, µs", micro(self.masks.quantile(0.5))),

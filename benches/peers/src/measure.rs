@@ -102,7 +102,7 @@ pub fn known(peer: &mut dyn Peer, cases: &[&Case]) -> Times {
         let Ok(start) = peer.start(&case.schema) else {
             continue;
         };
-        let mut along = |times: &mut Times| walk(&mut *start.again()?, &case.tokens, times);
+        let along = |times: &mut Times| walk(&mut *start.again()?, &case.tokens, times);
         if along(&mut Times::default()).is_ok() {
             _ = along(&mut times);
         }

@@ -13,7 +13,7 @@ use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher as Guided, ParserFactory};
 use serde_json::{Value, json};
-use snaffle::grammar::schema::{SchemaOptions, compile};
+use snaffle::grammar::schema::{Bounds, SchemaOptions, compile};
 use snaffle::grammar::{Limits, for_llama_cpp};
 use snaffle::mask::{Lexicon, MaskStore, Matcher};
 use snaffle::vocab::{Token, TokenKind, Vocabulary};
@@ -197,7 +197,12 @@ impl Peer for LlamaCpp {
     fn forget(&mut self) {}
 
     fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String> {
-        let compiled = compile(schema, &SchemaOptions::default()).map_err(|e| e.to_string())?;
+        // Without bounds where the schema has none, which it would have to unroll.
+        let options = SchemaOptions {
+            bounds: Bounds::none(),
+            ..SchemaOptions::default()
+        };
+        let compiled = compile(schema, &options).map_err(|e| e.to_string())?;
         let grammar = for_llama_cpp(&compiled.grammar, &Limits::default());
         let grammar = grammar.map_err(|e| e.to_string())?;
         let text = grammar.to_gbnf().map_err(|e| e.to_string())?;
@@ -205,7 +210,7 @@ impl Peer for LlamaCpp {
     }
 
     fn one_of(&self) -> usize {
-        50
+        100
     }
 
     fn is_counted(&self) -> bool {
@@ -238,7 +243,8 @@ impl Run for Sampling<'_> {
     }
 
     fn mask(&mut self, token: u32) -> Result<bool, String> {
-        self.array.data.clone_from(&self.peer.candidates);
+        self.array.data.clear();
+        self.array.data.extend_from_slice(&self.peer.candidates);
         self.sampler.apply(&mut self.array);
         let wanted = LlamaToken(token as i32);
         let found = self.array.data.iter().find(|data| data.id() == wanted);
