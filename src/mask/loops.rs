@@ -1,7 +1,9 @@
-//! Which bytes lead a state back to itself.
+//! Which bytes lead a state back to itself, or to one that allows the same.
 //!
 //! Inside a string nearly every character does, so that whole subtrees of the token trie can be
-//! allowed at once instead of being walked node by node.
+//! allowed at once instead of being walked node by node. Where a string's length is bounded, each
+//! character leads to another state, since the count goes on; but far from the bound no token can
+//! tell the two apart, and neither do their hashes (see `Automaton::hash`).
 
 use smallvec::SmallVec;
 
@@ -37,10 +39,12 @@ impl Loops {
         }
         let mut looping = 0_u32;
         let mut leaving = 0_u32;
+        let mut alike = Alike::new(state);
         for byte in 0..=255_u8 {
             let kind = 1 << kinds[usize::from(byte)];
             if leaving & kind == 0 {
-                if automaton.allows(state, byte) && automaton.step(state, byte)? == state {
+                let next = automaton.step(state, byte)?;
+                if alike.is(automaton, next) {
                     looping |= kind;
                 } else {
                     leaving |= kind;
@@ -49,7 +53,7 @@ impl Loops {
         }
         looping &= !(leaving | 1 << BROKEN);
         // A state that no ASCII leads back to is hardly worth the steps.
-        if looping != 0 && characters_loop(automaton, state, kinds)? {
+        if looping != 0 && characters_loop(automaton, state, kinds, &mut alike)? {
             looping |= 1 << WHOLE;
         }
         self.known[state as usize] = looping;
@@ -57,11 +61,41 @@ impl Loops {
     }
 }
 
-/// Whether every character of several bytes leads from `state` back to itself.
+/// The states that allow the same as a given one, as far as any token goes.
+struct Alike {
+    state: StateId,
+    hash: Option<u128>,
+    /// The last that was asked about: a kind's bytes mostly lead to one state.
+    last: (StateId, bool),
+}
+
+impl Alike {
+    fn new(state: StateId) -> Self {
+        Self {
+            state,
+            hash: None,
+            last: (state, true),
+        }
+    }
+
+    fn is(&mut self, automaton: &mut Automaton, other: StateId) -> bool {
+        if other == DEAD_STATE {
+            return false;
+        }
+        if other != self.last.0 {
+            let hash = *self.hash.get_or_insert_with(|| automaton.hash(self.state));
+            self.last = (other, other == self.state || automaton.hash(other) == hash);
+        }
+        self.last.1
+    }
+}
+
+/// Whether every character of several bytes leads from `state` back to it, or to one like it.
 fn characters_loop(
     automaton: &mut Automaton,
     state: StateId,
     kinds: &[u8; 256],
+    alike: &mut Alike,
 ) -> Result<bool, LimitError> {
     // Well-formed sequences (Unicode, table 3-7).
     const SEQUENCES: [&[(u8, u8)]; 8] = [
@@ -94,9 +128,70 @@ fn characters_loop(
             }
             reached = next;
         }
-        if reached.iter().any(|&end| end != state) {
+        if reached.iter().any(|&end| !alike.is(automaton, end)) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::gbnf;
+    use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
+    use crate::vocab::{Token, TokenKind, Vocabulary};
+    use std::sync::Arc;
+
+    #[test]
+    fn counts_are_told_apart_where_a_token_can_tell() {
+        let texts = [
+            "ab",
+            "abab",
+            "ababab",
+            "да",
+            "дада",
+            "\"",
+            "ab\"",
+            "ababab\",",
+            ",",
+        ];
+        let texts = texts.iter().map(|text| text.as_bytes().to_vec());
+        let tokens = (0..=255_u8).map(|byte| vec![byte]).chain(texts);
+        let tokens = tokens.map(|bytes| Token {
+            bytes,
+            kind: TokenKind::Text,
+        });
+        let vocabulary = Arc::new(Vocabulary::new(tokens.collect(), vec![]));
+        let lexicon = Arc::new(Lexicon::new(vocabulary));
+        let limits = Limits::default();
+        // The longest token has eight bytes: some counts are near the bound, some far from it.
+        for (least, most) in [(0, 3), (0, 30), (4, 6), (12, 12), (12, 40), (25, 26)] {
+            let text = format!("root ::= \"\\\"\" [^\"]{{{least},{most}}} \"\\\",\"");
+            let grammar = gbnf::parse(&text, &limits).unwrap().grammar;
+            for character in ["a", "д"] {
+                let store = Arc::new(MaskStore::default());
+                let mut matcher = Matcher::new(&grammar, &lexicon, &store, &limits).unwrap();
+                assert!(matcher.accept_bytes(b"\"").unwrap());
+                for count in 0..=most {
+                    let plain = matcher.mask_plain().unwrap();
+                    let mask = matcher.mask().unwrap();
+                    assert!(mask.iter().eq(plain.iter()), "{count} in {text}");
+                    // The walk itself takes short cuts; this does not.
+                    for token in 0..lexicon.vocabulary().len() as u32 {
+                        let bytes = lexicon.vocabulary().bytes(token);
+                        let fits = matcher.clone().accept_bytes(bytes).unwrap();
+                        assert_eq!(
+                            mask.contains(token),
+                            fits,
+                            "{bytes:?} after {count} in {text}"
+                        );
+                    }
+                    assert_eq!(
+                        matcher.accept_bytes(character.as_bytes()).unwrap(),
+                        count < most
+                    );
+                }
+            }
+        }
+    }
 }
