@@ -257,11 +257,13 @@ def measure(kind, path, inputs):
     figures |= {
         "session: calls": calls,
         "session: masks": len(masks),
-        "session: all masks, ms": sum(masks) * 1e3,
+        "session: all masks, ms": sum(masks) * 1e3 if calls == total else None,
+        "session: mask mean, µs": scaled(statistics.fmean(masks) if masks else None, 1e6),
         "session: mask p50, µs": scaled(quantile(masks, 0.5), 1e6),
         "session: mask p99, µs": scaled(quantile(masks, 0.99), 1e6),
         "session: compiles": len(compiling),
-        "session: compiling, ms": sum(compiling) * 1e3,
+        "session: compiling, ms": sum(compiling) * 1e3 if calls == total else None,
+        "session: compile mean, ms": scaled(statistics.fmean(compiling) if compiling else None, 1e3),
         # What it keeps for the schemas of the session, by its own account.
         "session: held at its end, MiB": sum(counted) / 2**20 if counted else None,
     }
@@ -319,7 +321,7 @@ def table(peers):
         for column, name in enumerate(names):
             value = peers[name].get(row)
             if value is None:
-                cells.append("")
+                cells.append("–")
             elif column and own:
                 cells.append(f"{value:.3f} ({value / own:>7.2f}×)")
             else:

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use llama_cpp_2::llama_backend::LlamaBackend;
-use measure::{Case, Times};
+use measure::{Case, Replayed, Times};
 use peer::{LlGuidance, LlamaCpp, Peer, Snaffle};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -121,13 +121,12 @@ fn compare(
     ];
     for (peer, start) in &mut peers {
         eprintln!("{}…", peer.name());
-        let (compiling, masks, kept) = measure::replay(&mut **peer, &turns, &mut held)?;
+        let replayed = measure::replay(&mut **peer, &turns, &mut held)?;
         let measured = Measured {
             start: start.0,
-            held: [start.1, kept],
-            calls: turns.len(),
-            compiling,
-            masks,
+            held: [start.1, replayed.kept],
+            whole: replayed.calls == turns.len(),
+            replayed,
             known: measure::known(&mut **peer, &both),
             cold: measure::first_seen(&mut **peer, &both, true),
             warm: measure::first_seen(&mut **peer, &both, false),
@@ -182,7 +181,7 @@ fn print(columns: &[(&str, Vec<(&'static str, Option<f64>)>)]) {
                     format!("{value:.3} ({:>7.2}×)", value / own)
                 }
                 (Some(value), _) => format!("{value:.3}"),
-                (None, _) => "not counted".to_owned(),
+                (None, _) => "–".to_owned(),
             };
             print!("{cell:>26}");
         }
@@ -197,9 +196,9 @@ struct Measured {
     start: Duration,
     /// Bytes after set-up, and what a session adds.
     held: [i64; 2],
-    calls: usize,
-    compiling: Times,
-    masks: Times,
+    replayed: Replayed,
+    /// Whether those are all calls of the session.
+    whole: bool,
     known: Times,
     cold: Times,
     warm: Times,
@@ -211,17 +210,35 @@ impl Measured {
         let micro = |time: Duration| Some(time.as_secs_f64() * 1e6);
         let milli = |time: Duration| Some(time.as_secs_f64() * 1e3);
         let mebi = |bytes: i64| counted.then_some(bytes as f64 / f64::from(1 << 20));
+        let whole = |figure: Option<f64>| figure.filter(|_| self.whole);
         let count = |times: &Times| Some(times.count() as f64);
         vec![
             ("set-up per vocabulary, ms", milli(self.start)),
             ("held per vocabulary, MiB", mebi(self.held[0])),
-            ("session: calls", Some(self.calls as f64)),
-            ("session: masks", count(&self.masks)),
-            ("session: all masks, ms", milli(self.masks.total())),
-            ("session: mask p50, µs", micro(self.masks.quantile(0.5))),
-            ("session: mask p99, µs", micro(self.masks.quantile(0.99))),
-            ("session: compiles", count(&self.compiling)),
-            ("session: compiling, ms", milli(self.compiling.total())),
+            ("session: calls", Some(self.replayed.calls as f64)),
+            ("session: masks", count(&self.replayed.masks)),
+            (
+                "session: all masks, ms",
+                whole(milli(self.replayed.masks.total())),
+            ),
+            ("session: mask mean, µs", micro(self.replayed.masks.mean())),
+            (
+                "session: mask p50, µs",
+                micro(self.replayed.masks.quantile(0.5)),
+            ),
+            (
+                "session: mask p99, µs",
+                micro(self.replayed.masks.quantile(0.99)),
+            ),
+            ("session: compiles", count(&self.replayed.compiling)),
+            (
+                "session: compiling, ms",
+                whole(milli(self.replayed.compiling.total())),
+            ),
+            (
+                "session: compile mean, ms",
+                milli(self.replayed.compiling.mean()),
+            ),
             ("session: held at its end, MiB", mebi(self.held[1])),
             ("known states: masks", count(&self.known)),
             (

@@ -77,11 +77,19 @@ pub fn first_seen(peer: &mut dyn Peer, cases: &[&Case], cold: bool) -> Times {
     for (warming, measured) in [(one, other), (other, one)] {
         peer.forget();
         if !cold {
+            let began = Instant::now();
             for case in warming {
+                if began.elapsed() > peer.patience() {
+                    break;
+                }
                 _ = takes(peer, case);
             }
         }
-        for case in measured.iter().step_by(peer.one_of()) {
+        let began = Instant::now();
+        for case in measured {
+            if began.elapsed() > peer.patience() {
+                break;
+            }
             if cold {
                 peer.forget();
             }
@@ -98,7 +106,11 @@ pub fn first_seen(peer: &mut dyn Peer, cases: &[&Case], cold: bool) -> Times {
 pub fn known(peer: &mut dyn Peer, cases: &[&Case]) -> Times {
     let mut times = Times::default();
     peer.forget();
-    for case in cases.iter().step_by(peer.one_of()) {
+    let began = Instant::now();
+    for case in cases {
+        if began.elapsed() > peer.patience() {
+            break;
+        }
         let Ok(start) = peer.start(&case.schema) else {
             continue;
         };
@@ -157,18 +169,32 @@ pub fn session(cases: &[&Case], words: &Words) -> Vec<Case> {
     turns
 }
 
-/// The times of compiling and of all masks of a session, nothing remembered at its start. A
-/// schema that did not change since the turn before is kept. At its end `held` is called.
+/// What a session took.
+pub struct Replayed {
+    /// Calls that were come to.
+    pub calls: usize,
+    pub compiling: Times,
+    pub masks: Times,
+    /// Bytes held at its end and not at its beginning.
+    pub kept: i64,
+}
+
+/// Replays a session, nothing remembered at its start. A schema that did not change since the turn
+/// before is kept.
 pub fn replay(
     peer: &mut dyn Peer,
     turns: &[Case],
     held: &mut dyn FnMut() -> i64,
-) -> Result<(Times, Times, i64), String> {
-    let (mut compiling, mut masks) = (Times::default(), Times::default());
+) -> Result<Replayed, String> {
+    let (mut compiling, mut masks, mut calls) = (Times::default(), Times::default(), 0);
     peer.forget();
     held();
+    let began = Instant::now();
     let mut last: Option<(&Value, Box<dyn Run + '_>)> = None;
     for turn in turns {
+        if began.elapsed() > peer.patience() {
+            break;
+        }
         let start = match last.take() {
             Some((schema, start)) if *schema == turn.schema => start,
             old => {
@@ -180,8 +206,14 @@ pub fn replay(
             }
         };
         walk(&mut *start.again()?, &turn.tokens, &mut masks)?;
+        calls += 1;
         last = Some((&turn.schema, start));
     }
     let kept = held();
-    Ok((compiling, masks, kept))
+    Ok(Replayed {
+        calls,
+        compiling,
+        masks,
+        kept,
+    })
 }

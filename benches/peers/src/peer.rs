@@ -2,6 +2,7 @@
 //! token by token.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
@@ -28,9 +29,10 @@ pub trait Peer {
     fn forget(&mut self);
     /// A matcher at the start of a schema's texts.
     fn start(&self, schema: &Value) -> Result<Box<dyn Run + '_>, String>;
-    /// Of how many schemas one is measured: what takes milliseconds a mask cannot do them all.
-    fn one_of(&self) -> usize {
-        1
+    /// How long each figure may take: what needs milliseconds a mask is measured on as many
+    /// schemas and calls as it comes to in that time.
+    fn patience(&self) -> Duration {
+        Duration::MAX
     }
     /// Whether its memory is allocated where it is counted.
     fn is_counted(&self) -> bool {
@@ -209,8 +211,8 @@ impl Peer for LlamaCpp {
         Ok(Box::new(Sampling::new(self, text)?))
     }
 
-    fn one_of(&self) -> usize {
-        100
+    fn patience(&self) -> Duration {
+        Duration::from_secs(20)
     }
 
     fn is_counted(&self) -> bool {
