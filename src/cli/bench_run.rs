@@ -247,6 +247,17 @@ impl<'a> Suite<'a> {
         self.measuring.bar.set_length(total as u64);
     }
 
+    /// So many requests are answered, where that follows from the model.
+    pub fn asks(&mut self, requests: usize) {
+        self.requests = requests;
+        self.has(&self.who.clone());
+    }
+
+    /// Takes the progress away, where there will be no report.
+    pub fn abandon(&self) {
+        self.measuring.bar.finish_and_clear();
+    }
+
     /// Has each of those that answer do so as often as asked for.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ pub mod args;
 pub mod args_bench;
 pub mod args_fewshot;
 mod bench_houses;
+mod bench_requests;
 mod bench_run;
 #[cfg(test)]
 mod bench_run_tests;
@@ -26,6 +27,7 @@ mod command_model;
 mod command_run;
 mod command_task;
 mod command_trace;
+mod command_tune;
 pub mod config;
 mod context;
 mod definition;
