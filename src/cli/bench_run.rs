@@ -10,7 +10,7 @@ use super::interrupt::Interrupts;
 use super::progress::bar;
 use super::settings::Settings;
 use super::world;
-use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt};
+use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt, Unsure};
 use crate::bench::log::{LogError, ResultLog};
 use crate::bench::record::{BASELINE, Record, Run};
 use crate::model::{Cancel, Generator};
@@ -369,6 +369,10 @@ fn described(
         ToolsInPrompt::Names => "names",
         ToolsInPrompt::Full => "full",
     };
+    let unsure = match agent.unsure {
+        Unsure::Ask => "ask",
+        Unsure::LookAgain => "look-again",
+    };
     let value = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "suite": suite,
@@ -378,6 +382,7 @@ fn described(
         "temperature": agent.sampling.temperature,
         "alpha": agent.alpha,
         "ask_below": agent.ask_below,
+        "unsure": unsure,
         "examples": agent.examples,
         "tools_in_prompt": tools,
         "max_calls": agent.max_calls,

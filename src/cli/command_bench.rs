@@ -46,6 +46,13 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let requests = bench_requests::pick(all, args.language.as_deref(), args.limit)?;
     let names = requests.iter().map(|request| request.house.as_str());
     let houses = houses(args.houses.as_deref(), names)?;
+    if args.record.is_some() && settings.ask_below > 0.0 {
+        let message = "a recording does not say how sure the model was, and a replay would ask \
+                       about nothing";
+        return Err(
+            Failure::new(Exit::Config, message).hint("leave out --record, or set --ask-below 0")
+        );
+    }
     let mut record = args.record.as_ref().map(fs_err::File::create).transpose()?;
     let mut suite = Suite::open(
         context,

@@ -31,6 +31,7 @@ mod command_tune;
 pub mod config;
 mod context;
 mod definition;
+mod doubt;
 mod engine;
 pub mod error;
 pub mod exit;
