@@ -151,7 +151,7 @@ fn refuse_measured(path: &Path, all: &[Request], measured: &[Request]) -> Result
         sanitize_line(&crate::call::json::shortened(&first.request, 60)),
     );
     Err(Failure::input(message)
-        .hint("what is fitted to a suite would be measured on it: write requests of your own"))
+        .hint("a weight must not be fitted to what it is measured on: write requests of your own"))
 }
 
 /// What the results of a request depend on, beside the settings.
@@ -333,15 +333,26 @@ impl Tuned<'_> {
             let _ = writeln!(text, "{}", sentence(name, paired));
         }
         let _ = writeln!(text, "\n{}", paint(STRONG, self.line()));
-        let better = fit.against_default.first > fit.against_default.second;
-        let worth = if better && fit.against_default.p_value() < SIGNIFICANT {
-            "for the model's entry of models.toml, or for snaffle.toml; nothing was changed"
-        } else {
-            "for the model's entry of models.toml, or for snaffle.toml; nothing was changed, and \
-             nothing speaks for changing it"
-        };
-        let _ = writeln!(text, "{worth}");
+        let _ = writeln!(
+            text,
+            "goes into the model's entry of models.toml, or into snaffle.toml; no file was changed."
+        );
+        let _ = writeln!(text, "{}", self.verdict());
         text
+    }
+
+    /// Whether the fitted weight is worth setting.
+    fn verdict(&self) -> &'static str {
+        let gained = self.fit.against_default;
+        if Some(self.alpha(self.fit.best)) == self.default {
+            "It is what holds now."
+        } else if gained.p_value() >= SIGNIFICANT {
+            "What it gains over what holds now is no more than chance: nothing speaks for it."
+        } else if gained.first > gained.second {
+            "What it gains over what holds now is beyond chance."
+        } else {
+            "It is worse than what holds now, beyond chance."
+        }
     }
 }
 
@@ -363,4 +374,58 @@ fn sentence(than: &str, paired: Paired) -> String {
             format!("= {p_value:.3}")
         }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fit of two weights, of which the second is right at `right` of 40 requests, the default
+    /// at 20.
+    fn tuned(right: usize, default: Option<f64>) -> (Fit, Option<f64>) {
+        let answered: Vec<Answered> = (0..40)
+            .map(|at| Answered {
+                group: "en direct".to_owned(),
+                plain: at.to_string(),
+                right: vec![at < 10, at < right],
+                default: at < 20,
+            })
+            .collect();
+        (fit(&answered, 4, 0).unwrap(), default)
+    }
+
+    #[test]
+    fn what_is_said_of_a_gain_is_what_the_test_says() {
+        for (right, default, says) in [
+            (22, None, "no more than chance: nothing speaks for it"),
+            (35, None, "is beyond chance"),
+            (11, None, "worse than what holds now"),
+            (35, Some(0.5), "what holds now."),
+        ] {
+            let (fit, default) = tuned(right, default);
+            let grid = [0.0, 0.5];
+            let tuned = Tuned {
+                fit,
+                grid: &grid,
+                default,
+                requests: 40,
+                seconds: 1.0,
+            };
+            let text = anstream::adapter::strip_str(&tuned.text("tiny")).to_string();
+            assert!(text.contains(says), "{text}");
+            assert!(text.contains("\nalpha = 0.5\n"), "{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 100),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn weights_are_tried_once_each_and_what_holds_now_with_them() {
+        assert_eq!(grid(&[1.0, 0.5, 0.5, -0.0]), [0.0, 0.5, 1.0]);
+        let grid = [0.0, 0.5];
+        assert_eq!(candidates(&grid, Some(0.5)), [Some(0.0), Some(0.5)]);
+        assert_eq!(candidates(&grid, None), [None, Some(0.0), Some(0.5)]);
+    }
 }

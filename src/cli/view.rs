@@ -498,6 +498,7 @@ fn as_json(event: &Event) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Doubt;
     use std::time::Duration;
 
     fn session() -> Vec<Event> {
@@ -618,6 +619,14 @@ mod tests {
                 hint: "no such device\nexample: …".into(),
             },
             Event::TurnStarted { turn: 2 },
+            Event::LookedAgain {
+                confidence: Some(0.314),
+                look: Look::Open,
+            },
+            Event::Unsure {
+                call: unlock.clone(),
+                doubt: Doubt::default(),
+            },
             Event::Approval {
                 call: unlock.clone(),
                 granted: false,
@@ -649,7 +658,8 @@ mod tests {
           1  outside domain
              hint: no such device
                    example: …
-          2  unlock  device: front\u{1b}[2Jdoor  not approved
+          2  31% sure; looked again: another reply, and not sure of it either
+             unlock  device: front\u{1b}[2Jdoor  not approved
              unlock  device: front\u{1b}[2Jdoor  (dry run: not executed)
              21 °C
              ? Which\u{202e} one?
