@@ -1,10 +1,10 @@
 //! The loop: legal moves → grammar and prompt → text → call → gate → journal → tool → facts.
 //!
-//! One turn is one generation. What goes wrong comes back to the model as one hint in the next
-//! attempt's prompt; the prompt's stable part stays evaluated, so that a retry costs little.
-//! Every effect is preceded by a durable intent; whatever ends the run leaves the task resumable.
-//! What an earlier run left undone is in `resume`, what comes at the end in `finish`, what is done
-//! about calls that the model is unsure of in `second_look`.
+//! One turn is one generation, or two where the model looks again. What goes wrong comes back to
+//! the model as one hint in the next attempt's prompt; the prompt's stable part stays evaluated, so
+//! that a retry costs little. Every effect is preceded by a durable intent; whatever ends the run
+//! leaves the task resumable. What an earlier run left undone is in `resume`, what comes at the end
+//! in `finish`, what is done about calls that the model is unsure of in `second_look`.
 
 use super::clock::Clock;
 use super::context::{Layout, failure_text, result_text};

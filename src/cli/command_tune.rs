@@ -347,7 +347,7 @@ impl Tuned<'_> {
         if Some(self.alpha(self.fit.best)) == self.default {
             "It is what holds now."
         } else if gained.p_value() >= SIGNIFICANT {
-            "What it gains over what holds now is no more than chance: nothing speaks for it."
+            "It differs from what holds now by no more than chance: nothing speaks for it."
         } else if gained.first > gained.second {
             "What it gains over what holds now is beyond chance."
         } else {
