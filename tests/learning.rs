@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use snaffle::agent::{
-    Agent, Event, FromPool, Limits, Nobody, Person, Recorder, Settings, SystemClock,
+    Agent, Doubt, Event, FromPool, Limits, Nobody, Person, Recorder, Settings, SystemClock,
 };
 use snaffle::call::{
     Call, CheckedCall, Domains, Effect, FailureKind, Policy, ToolSpec, policy::Permission,
@@ -107,7 +107,7 @@ impl Tool for Switch {
 struct Replies;
 
 impl Person for Replies {
-    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec, _doubt: Option<&Doubt>) -> bool {
         false
     }
 

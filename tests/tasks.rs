@@ -10,7 +10,9 @@ use common::tasks::{
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use snaffle::agent::{Event, Observer, Person, Recorder, StopReason, SystemClock, Unobserved};
+use snaffle::agent::{
+    Doubt, Event, Observer, Person, Recorder, StopReason, SystemClock, Unobserved,
+};
 use snaffle::call::{Call, CheckedCall, Domains, Effect, ToolSpec};
 use snaffle::model::ScriptedGenerator;
 use snaffle::task::{self, ActiveTask, Definition, Journal, Pending, Settlement, Task};
@@ -366,7 +368,7 @@ struct Talker {
 }
 
 impl Person for Talker {
-    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec, _doubt: Option<&Doubt>) -> bool {
         true
     }
 

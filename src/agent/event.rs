@@ -3,6 +3,7 @@
 //! An observer only looks. What it shows comes from models, tools and files: it must sanitise it
 //! for its medium.
 
+use super::doubt::{Doubt, Look};
 use super::limits::StopReason;
 use crate::call::Call;
 use crate::task::Task;
@@ -40,6 +41,20 @@ pub enum Event {
     Reply {
         /// The text.
         text: String,
+    },
+    /// A call is one that the model is less sure of than one likes, and is asked about.
+    Unsure {
+        /// The call.
+        call: Call,
+        /// How unsure, and what else there was.
+        doubt: Doubt,
+    },
+    /// The model looked again at a turn of which it was less sure than one likes.
+    LookedAgain {
+        /// How sure it was at first, 0 to 1, where that is known.
+        confidence: Option<f64>,
+        /// What came of it.
+        look: Look,
     },
     /// A call is about to run.
     CallStarted {

@@ -1,25 +1,26 @@
 //! One generation of a turn: the examples are chosen, the prompt is laid out, the grammar compiled,
-//! the model writes; all of it goes to the trace.
+//! the model writes, what it says is read; all of it goes to the trace.
 
-use super::context::{Tail, lay_out, tail, traced};
+use super::context::{Shown, Tail, lay_out, tail, traced};
 use super::event::micros;
 use super::moves::TurnMoves;
 use super::progress::Progress;
 use super::run::{Agent, AgentError};
-use crate::call::turn_grammar;
-use crate::model::{Calibration, GenerateRequest, Generation, Prompt};
+use super::said::Said;
+use crate::call::{Dialect, Failure, FailureKind, Moves, Reply, turn_grammar};
+use crate::model::{Calibration, GenerateRequest, Generation, Prompt, Stop};
 use crate::task::ActiveTask;
 use crate::trace;
 
 impl Agent<'_> {
-    /// One generation: prompt and grammar of the turn, and what the model made of them.
+    /// The first generation of a turn, with the examples that are pinned for the request.
     pub(super) fn generate(
         &mut self,
         task: &ActiveTask,
         progress: &mut Progress,
         turn: u32,
         moves: &TurnMoves,
-    ) -> Result<Generation, AgentError> {
+    ) -> Result<Said, AgentError> {
         let request = &task.task().goal;
         let shown = match progress.shown.take() {
             Some(shown) => shown,
@@ -29,6 +30,20 @@ impl Agent<'_> {
                     .choose(request, moves.at_hand(), None, &[], most)
             }
         };
+        let said = self.write(task, progress, turn, moves, &shown);
+        progress.shown = Some(shown);
+        said
+    }
+
+    /// One generation: prompt and grammar of the turn, and what the model made of them.
+    pub(super) fn write(
+        &mut self,
+        task: &ActiveTask,
+        progress: &mut Progress,
+        turn: u32,
+        moves: &TurnMoves,
+        shown: &[Shown],
+    ) -> Result<Said, AgentError> {
         let layout = &self.settings.layout;
         let hint = progress.hint.as_deref().filter(|_| layout.hints);
         let hint = tail(&task.task().notes, hint);
@@ -37,7 +52,7 @@ impl Agent<'_> {
             hint: hint.as_deref(),
             history: progress.history.past(),
         };
-        let context = lay_out(layout, &moves.all, &shown, task.task(), tail);
+        let context = lay_out(layout, &moves.all, shown, task.task(), tail);
         let compiled = if self.settings.domains {
             turn_grammar(&moves.offered, &self.settings.turn)?
         } else {
@@ -52,7 +67,6 @@ impl Agent<'_> {
             turn,
             text: compiled.grammar.to_string(),
         });
-        progress.shown = Some(shown);
         let limits = &self.settings.limits;
         let max_tokens = limits
             .turn_tokens
@@ -99,6 +113,33 @@ impl Agent<'_> {
             },
             tokens: Vec::new(),
         });
-        Ok(generation)
+        Ok(Said {
+            reply: self.understood(&generation, &moves.legal),
+            generation,
+            prompt: context.prompt,
+            grammar: self.settings.grammar.then_some(compiled.grammar),
+            agreed: false,
+            other: None,
+        })
+    }
+
+    /// What a generation says.
+    fn understood(&self, generation: &Generation, legal: &Moves) -> Result<Reply, Failure> {
+        let dialect = if self.settings.grammar {
+            Dialect::Snaffle
+        } else {
+            self.settings.dialect
+        };
+        match dialect.parse(&generation.text) {
+            _ if generation.stop == Stop::Budget => Err(Failure::new(
+                FailureKind::Truncated,
+                "the reply went over its limit",
+            )),
+            Ok(Reply::Calls(_)) if generation.stop == Stop::Closed => Err(Failure::new(
+                FailureKind::Truncated,
+                "the call went over the limit of a reply",
+            )),
+            parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
+        }
     }
 }

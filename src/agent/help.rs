@@ -32,6 +32,7 @@ impl Agent<'_> {
         progress.mistake = None;
         // Nor is the person unsure of it.
         progress.confidence = Some(1.0);
+        progress.said = None;
         self.trace.emit(trace::Event::Note {
             name: "helped".to_owned(),
             data: json!({ "call": call.to_value() }),

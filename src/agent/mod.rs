@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod context;
+pub mod doubt;
 pub mod event;
 pub mod examples;
 mod finish;
@@ -21,9 +22,12 @@ pub mod person;
 mod progress;
 mod resume;
 pub mod run;
+mod said;
+mod second_look;
 
 pub use clock::{Clock, SystemClock};
 pub use context::{Layout, Shown, Tail, ToolsInPrompt};
+pub use doubt::{Alternative, Doubt, Look, Unsure};
 pub use event::{Event, Figures, Observer, Recorder, Unobserved};
 pub use examples::{Examples, FromPool, NoExamples};
 pub use history::Past;

@@ -1,12 +1,13 @@
 //! The person at the other end, where there is one.
 
+use super::doubt::Doubt;
 use crate::call::{Call, ToolSpec};
 use crate::task::{Pending, Settlement, Task};
 
 /// What a run may need of a person. Whoever implements it must sanitise what it shows.
 pub trait Person {
-    /// May this call run?
-    fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool;
+    /// May this call run? `doubt`: the model is less sure of it than one likes, and so.
+    fn approve(&mut self, call: &Call, spec: &ToolSpec, doubt: Option<&Doubt>) -> bool;
 
     /// The model asks; `None`: nobody answers now, the task waits.
     fn reply(&mut self, question: &str) -> Option<String>;
@@ -37,7 +38,7 @@ pub trait Person {
 pub struct Nobody;
 
 impl Person for Nobody {
-    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec, _doubt: Option<&Doubt>) -> bool {
         false
     }
 

@@ -4,6 +4,7 @@ use super::context::Shown;
 use super::event::Figures;
 use super::history::History;
 use super::learn::Mistake;
+use super::said::Said;
 use crate::call::{Call, Gate};
 
 /// What changes while a run goes on.
@@ -16,6 +17,12 @@ pub(super) struct Progress {
     pub(super) hint: Option<String>,
     /// How sure the model was of the reply at hand.
     pub(super) confidence: Option<f64>,
+    /// Whether a second look said the same.
+    pub(super) agreed: bool,
+    /// The reply at hand, where it calls.
+    pub(super) said: Option<Said>,
+    /// Which of its calls is being attempted, from 0.
+    pub(super) number: usize,
     /// Whether a person made a call in this turn.
     pub(super) helped: bool,
     /// What the prompt would have without state outside of the model.

@@ -1,12 +1,14 @@
 //! The loop: legal moves → grammar and prompt → text → call → gate → journal → tool → facts.
 //!
-//! One turn is one generation. What goes wrong comes back to the model as one hint in the next
-//! attempt's prompt; the prompt's stable part stays evaluated, so that a retry costs little.
-//! Every effect is preceded by a durable intent; whatever ends the run leaves the task resumable.
-//! What an earlier run left undone is in `resume`, what comes at the end in `finish`.
+//! One turn is one generation, or two where the model looks again. What goes wrong comes back to
+//! the model as one hint in the next attempt's prompt; the prompt's stable part stays evaluated, so
+//! that a retry costs little. Every effect is preceded by a durable intent; whatever ends the run
+//! leaves the task resumable. What an earlier run left undone is in `resume`, what comes at the end
+//! in `finish`, what is done about calls that the model is unsure of in `second_look`.
 
 use super::clock::Clock;
 use super::context::{Layout, failure_text, result_text};
+use super::doubt::Unsure;
 use super::event::{Event, Figures, Observer, micros};
 use super::examples::Examples;
 use super::hints::exemplified;
@@ -19,8 +21,8 @@ use super::person::Person;
 use super::progress::Progress;
 use crate::call::turn::TurnError;
 use crate::call::{
-    Approval, Call, CheckedCall, Dialect, Effect, Failure, FailureKind, Gate, Moves, Policy, Reply,
-    ToolSpec, TurnOptions, Verdict,
+    Approval, Call, CheckedCall, Dialect, Failure, FailureKind, Gate, Moves, Policy, Reply,
+    TurnOptions, Verdict,
 };
 use crate::model::{Cancel, GenerateError, Generator, Sampling, Stop};
 use crate::task::{self, ActiveTask, Recovery, StepResult, TaskError};
@@ -63,6 +65,8 @@ pub struct Settings {
     /// A call that changes something is asked about, whatever else approves it, where the model
     /// is less sure of it than this, 0 to 1.
     pub ask_below: Option<f64>,
+    /// What is done first about such a call.
+    pub unsure: Unsure,
 }
 
 impl Default for Settings {
@@ -82,6 +86,7 @@ impl Default for Settings {
             dry_run: false,
             approve_all: false,
             ask_below: None,
+            unsure: Unsure::default(),
         }
     }
 }
@@ -181,6 +186,9 @@ impl Agent<'_> {
             shown: None,
             hint: None,
             confidence: None,
+            agreed: false,
+            said: None,
+            number: 0,
             helped: false,
             history: History::new(!self.settings.layout.state),
             tried: None,
@@ -315,39 +323,25 @@ impl Agent<'_> {
         self.observer.event(&Event::TurnStarted {
             turn: number as usize,
         });
-        let generation = match self.generate(task, progress, number, &moves) {
+        let mut said = match self.generate(task, progress, number, &moves) {
             Err(AgentError::Turn(TurnError::Nothing)) => {
                 return Ok(Next::End(StopReason::Stuck, None));
             }
             generated => generated?,
         };
+        if said.generation.stop != Stop::Cancelled {
+            said = self.considered(task, progress, number, &moves, said)?;
+        }
         let legal = moves.legal;
-        if generation.stop == Stop::Cancelled {
+        if said.generation.stop == Stop::Cancelled {
             return Ok(Next::End(StopReason::Cancelled, None));
         }
-        self.observer.event(&Event::Reply {
-            text: generation.text.clone(),
-        });
-        progress.history.said(&generation.text);
-        let dialect = if self.settings.grammar {
-            Dialect::Snaffle
-        } else {
-            self.settings.dialect
-        };
-        let reply = match dialect.parse(&generation.text) {
-            _ if generation.stop == Stop::Budget => Err(Failure::new(
-                FailureKind::Truncated,
-                "the reply went over its limit",
-            )),
-            Ok(Reply::Calls(_)) if generation.stop == Stop::Closed => Err(Failure::new(
-                FailureKind::Truncated,
-                "the call went over the limit of a reply",
-            )),
-            parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
-        };
+        let text = said.generation.text.clone();
+        self.observer.event(&Event::Reply { text: text.clone() });
+        progress.history.said(&text);
         let mistake = progress.mistake.take();
         progress.tried = None;
-        match reply {
+        match said.reply.clone() {
             Err(failure) => self.failed(task, progress, failure),
             Ok(Reply::Answer(text)) => self.answer(task, progress, text),
             Ok(Reply::Ask(question)) => {
@@ -358,16 +352,18 @@ impl Agent<'_> {
                 self.ask(task, question)
             }
             Ok(Reply::Calls(calls)) => {
-                let sure = generation.log_probability.map(f64::exp);
+                let sure = said.confidence();
                 progress.confidence = sure;
+                progress.agreed = said.agreed;
+                progress.said = Some(said);
                 let least = &mut progress.figures.confidence;
                 *least = [*least, sure].into_iter().flatten().reduce(f64::min);
-                if let Some(text) = already_done(task.task(), &legal, &calls) {
+                if let Some(answer) = already_done(task.task(), &legal, &calls) {
                     self.trace.emit(trace::Event::Note {
                         name: "repeated".to_owned(),
-                        data: serde_json::json!({ "reply": generation.text }),
+                        data: serde_json::json!({ "reply": text }),
                     });
-                    return self.answer(task, progress, text);
+                    return self.answer(task, progress, answer);
                 }
                 let (count, before) = (calls.len(), progress.done);
                 let reply = Reply::Calls(calls.clone());
@@ -401,6 +397,7 @@ impl Agent<'_> {
                 }
                 legal = self.moves(task)?.legal;
             }
+            progress.number = number;
             match self.attempt(task, progress, &legal, call)? {
                 Next::Turn if progress.hint.is_none() && !progress.helped => {}
                 next => return Ok(next),
@@ -438,7 +435,10 @@ impl Agent<'_> {
         let settled = dry || (self.settings.approve_all && !unsure);
         let asked = !settled && (unsure || matches!(verdict, Verdict::Ask(_)));
         if asked {
-            let granted = self.person.approve(verdict.call(), verdict.spec());
+            let turn = task.task().turns;
+            let doubt = unsure.then(|| self.doubt(progress, turn, verdict.call()));
+            let (call, spec) = (verdict.call(), verdict.spec());
+            let granted = self.person.approve(call, spec, doubt.as_ref());
             if !granted && self.cancel.is_cancelled() {
                 // Not a no: resuming asks again.
                 return Ok(Next::End(StopReason::Cancelled, None));
@@ -461,13 +461,6 @@ impl Agent<'_> {
             return Ok(Next::End(StopReason::DryRun, None));
         }
         self.execute(task, progress, moves, &checked, None)
-    }
-
-    /// Whether the model is too little sure of a call to make it without asking, or cannot say how
-    /// sure it is. What only reads does no harm.
-    fn unsure(&self, progress: &Progress, spec: &ToolSpec) -> bool {
-        let below = |least: f64| progress.confidence.is_none_or(|sure| sure < least);
-        spec.effect != Effect::Read && self.settings.ask_below.is_some_and(below)
     }
 
     fn decided(

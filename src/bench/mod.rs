@@ -14,12 +14,14 @@ pub mod html;
 pub mod interval;
 pub mod log;
 pub mod mcnemar;
+pub mod overlap;
 pub mod record;
 pub mod replay;
 pub mod report;
 pub mod results;
 pub mod steps;
 pub mod suite;
+pub mod tune;
 
 pub use home::{Graded, grade};
 pub use interval::Share;

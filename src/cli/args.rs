@@ -1,7 +1,7 @@
 //! The command line as it is written: what clap parses, before any of it is believed.
 
 use super::args_bench::{
-    BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, BenchSteps, Measured,
+    BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, BenchSteps, Measured, Tune,
 };
 use super::args_fewshot::Fewshot;
 use super::exit::Exit;
@@ -180,6 +180,8 @@ pub enum Model {
         #[command(flatten)]
         settings: SettingFlags<ModelPlaces>,
     },
+    /// Fit the weight of the blanked prompt (`--alpha`) to a suite, and say what it gains
+    Tune(Box<Tune>),
 }
 
 /// Where a model is fetched from.

@@ -1,6 +1,6 @@
 //! The command line of the benchmarks, as it is written.
 
-use super::flags::{Everything, SettingFlags};
+use super::flags::{Everything, SettingFlags, Tuning};
 use crate::bench::bfcl::Category;
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -69,6 +69,45 @@ pub struct Measured {
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
 }
+
+/// `snaffle model tune`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = TUNE)]
+pub struct Tune {
+    /// A name in the manifest, or a GGUF file
+    pub model: String,
+    /// The requests to fit it to, JSON Lines as `bench home` reads them; none of them may be one
+    /// that `bench home` measures
+    #[arg(long, value_name = "FILE")]
+    pub suite: PathBuf,
+    /// The folder of the houses that the requests name [default: the houses that ship]
+    #[arg(long, value_name = "FOLDER")]
+    pub houses: Option<PathBuf>,
+    /// Only the first requests of each language and kind
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// The weights to try, each between 0 and 1; 0 is always among them
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "0,0.25,0.5,0.75,1", value_parser = weight)]
+    pub grid: Vec<f64>,
+    /// Parts into which the requests are dealt: each is judged with the weight that serves the
+    /// others best
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub folds: u32,
+    /// Write the whole report as JSON here
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Append each result to this file as it comes, and leave out those that it has already
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: SettingFlags<Tuning>,
+}
+
+/// What stands below the help of `snaffle model tune`.
+const TUNE: &str = "Each request is run once with each weight; no file of settings is changed. \
+The line that is printed at the end goes into the model's entry of models.toml, or into \
+snaffle.toml, where it holds for all models.";
 
 /// `snaffle bench bfcl`.
 #[derive(Debug, clap::Args)]
@@ -180,4 +219,11 @@ fn category(name: &str) -> Result<Category, String> {
         let known: Vec<&str> = Category::ALL.into_iter().map(Category::name).collect();
         format!("there are {}", known.join(", "))
     })
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(weight) if (0.0..=1.0).contains(&weight) => Ok(weight),
+        _ => Err(format!("{text:?} is no number between 0 and 1")),
+    }
 }

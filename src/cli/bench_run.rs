@@ -10,7 +10,7 @@ use super::interrupt::Interrupts;
 use super::progress::bar;
 use super::settings::Settings;
 use super::world;
-use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt};
+use crate::agent::{FromPool, Settings as AgentSettings, ToolsInPrompt, Unsure};
 use crate::bench::log::{LogError, ResultLog};
 use crate::bench::record::{BASELINE, Record, Run};
 use crate::model::{Cancel, Generator};
@@ -247,6 +247,17 @@ impl<'a> Suite<'a> {
         self.measuring.bar.set_length(total as u64);
     }
 
+    /// So many requests are answered, where that follows from the model.
+    pub fn asks(&mut self, requests: usize) {
+        self.requests = requests;
+        self.has(&self.who.clone());
+    }
+
+    /// Takes the progress away, where there will be no report.
+    pub fn abandon(&self) {
+        self.measuring.bar.finish_and_clear();
+    }
+
     /// Has each of those that answer do so as often as asked for.
     ///
     /// # Errors
@@ -358,6 +369,10 @@ fn described(
         ToolsInPrompt::Names => "names",
         ToolsInPrompt::Full => "full",
     };
+    let unsure = match agent.unsure {
+        Unsure::Ask => "ask",
+        Unsure::LookAgain => "look-again",
+    };
     let value = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "suite": suite,
@@ -367,6 +382,7 @@ fn described(
         "temperature": agent.sampling.temperature,
         "alpha": agent.alpha,
         "ask_below": agent.ask_below,
+        "unsure": unsure,
         "examples": agent.examples,
         "tools_in_prompt": tools,
         "max_calls": agent.max_calls,

@@ -2,12 +2,12 @@
 
 use super::args::{Bench as Command, BenchHome};
 use super::bench_houses::{fresh_house, houses};
+use super::bench_requests;
 use super::bench_run::{Attempt, Suite, Who};
 use super::command_conformance;
 use super::context::Context;
 use super::error::Failure;
 use super::exit::Exit;
-use super::input::read_text;
 use super::{
     command_bench_assist, command_bench_bfcl, command_bench_replay, command_bench_report,
     command_bench_steps,
@@ -17,13 +17,9 @@ use crate::bench::episode::Player;
 use crate::bench::home::{Graded, grade};
 use crate::bench::replay::{Expected, Recorded, RecordedReply, Replies, recording};
 use crate::bench::report::{Report, table};
-use crate::bench::suite::{Request, read};
+use crate::bench::suite::Request;
 use crate::call::Dialect;
-use std::collections::BTreeMap;
 use std::io::Write;
-
-/// The suite that ships.
-const SUITE: &str = include_str!("../../benches/suites/home.jsonl");
 
 /// Runs it.
 ///
@@ -46,9 +42,17 @@ pub fn run(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
 
 fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
     let settings = context.settings(&args.measured.settings.given)?;
-    let requests = requests(args)?;
+    let all = bench_requests::read_suite(args.suite.as_deref())?;
+    let requests = bench_requests::pick(all, args.language.as_deref(), args.limit)?;
     let names = requests.iter().map(|request| request.house.as_str());
     let houses = houses(args.houses.as_deref(), names)?;
+    if args.record.is_some() && settings.ask_below > 0.0 {
+        let message = "a recording does not say how sure the model was, and a replay would ask \
+                       about nothing";
+        return Err(
+            Failure::new(Exit::Config, message).hint("leave out --record, or set --ask-below 0")
+        );
+    }
     let mut record = args.record.as_ref().map(fs_err::File::create).transpose()?;
     let mut suite = Suite::open(
         context,
@@ -121,37 +125,6 @@ fn home(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
         "memory                {mebibytes:.1} MiB beside the model, its cache and its buffers\n"
     ));
     suite.finish(context, &value, &text)
-}
-
-/// The requests that the arguments pick.
-fn requests(args: &BenchHome) -> Result<Vec<Request>, Failure> {
-    let (name, text) = match &args.suite {
-        Some(path) => (path.display().to_string(), read_text(path)?),
-        None => ("the suite that ships".to_owned(), SUITE.to_owned()),
-    };
-    let all = read(&text).map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    let mut taken: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
-    let mut picked = Vec::new();
-    for request in all {
-        if args
-            .language
-            .as_ref()
-            .is_some_and(|language| *language != request.lang)
-        {
-            continue;
-        }
-        let count = taken
-            .entry((request.lang.clone(), request.kind.name()))
-            .or_default();
-        *count += 1;
-        if args.limit.is_none_or(|limit| *count <= limit) {
-            picked.push(request);
-        }
-    }
-    if picked.is_empty() {
-        return Err(Failure::input(format!("{name} has no such request")));
-    }
-    Ok(picked)
 }
 
 /// A line for `bench replay`.

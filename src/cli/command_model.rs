@@ -1,6 +1,7 @@
 //! `snaffle model`: which models there are, fetching, describing and checking them.
 
 use super::args::{Model, Origin};
+use super::command_tune;
 use super::context::Context;
 use super::engine::manifest;
 use super::error::Failure;
@@ -48,6 +49,7 @@ pub fn run(context: &mut Context, command: &Model) -> Result<Exit, Failure> {
             let folder = context.settings(&settings.given)?.models_dir;
             check(context, &folder, names)?;
         }
+        Model::Tune(args) => return command_tune::run(context, args),
     }
     Ok(Exit::Success)
 }

@@ -8,8 +8,8 @@ use crate::decode::SessionGenerator;
 use crate::mask::{Lexicon, MaskStore};
 use crate::model::manifest::TemplateSource;
 use crate::model::{
-    Cancel, ChatTemplate, Format, GenerateError, GenerateRequest, Generation, Generator, GgufInfo,
-    Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
+    Cancel, ChatTemplate, Chosen, Format, GenerateError, GenerateRequest, Generation, Generator,
+    GgufInfo, Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
 };
 use crate::vocab::{TokenId, Vocabulary};
 use indicatif::ProgressBar;
@@ -391,5 +391,13 @@ impl Generator for Remembering {
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
         self.last = Some(request.prompt.clone());
         self.inner.generate(request)
+    }
+
+    fn weigh(
+        &mut self,
+        request: &GenerateRequest<'_>,
+        text: &str,
+    ) -> Result<Vec<Chosen>, GenerateError> {
+        self.inner.weigh(request, text)
     }
 }

@@ -20,6 +20,10 @@ pub struct Everything;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Generating;
 
+/// What a measurement of calibrated choice depends on, without what it sets itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tuning;
+
 /// Where models are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelPlaces;
@@ -50,6 +54,20 @@ impl Taken for Everything {
 impl Taken for Generating {
     fn takes(setting: &Setting) -> bool {
         matches!(setting.group, Group::Model | Group::Sampling) || setting.name == "mask_store"
+    }
+}
+
+impl Taken for Tuning {
+    fn takes(setting: &Setting) -> bool {
+        match setting.group {
+            Group::Model => setting.name != "model",
+            Group::Sampling => !matches!(setting.name, "alpha" | "ask_below" | "unsure"),
+            Group::Limits => true,
+            Group::World | Group::Storage => matches!(
+                setting.name,
+                "policy" | "examples" | "max_examples" | "tools_in_prompt" | "mask_store"
+            ),
+        }
     }
 }
 

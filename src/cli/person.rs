@@ -1,10 +1,11 @@
 //! The person at the terminal. Without a terminal the answer is no.
 
+use super::doubt::{MARGIN, doubt_text};
 use super::inbox::Inbox;
 use super::style::{FAINT, NAME, WARN, paint};
 use super::view::call_line;
 use super::wrap::{Layout, wrap};
-use crate::agent::Person;
+use crate::agent::{Doubt, Person};
 use crate::call::{Call, ToolSpec};
 use crate::model::Cancel;
 use crate::task::{Pending, Settlement};
@@ -117,8 +118,11 @@ impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
         }
     }
 
-    fn approve(&mut self, call: &Call, spec: &ToolSpec) -> bool {
+    fn approve(&mut self, call: &Call, spec: &ToolSpec, doubt: Option<&Doubt>) -> bool {
         let Some(present) = &self.present else {
+            if let Some(doubt) = doubt {
+                _ = writeln!(self.output, "     {}", doubt_text(doubt, None));
+            }
             let hint = format!(
                 "nobody is there to ask: --yes approves all that the policy asks about, --policy \
                  {}=allow this tool; --ask-below 0 leaves out how sure the model is",
@@ -131,10 +135,15 @@ impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
         let mark = paint(WARN, "?");
         let plain = call_line(call, None);
         let wide = anstream::adapter::strip_str(&plain).to_string().width() + ASKING;
-        let question = if present.columns.is_some_and(|columns| wide > columns) {
-            format!("     {mark} {line}\n       allow? [y/N]")
-        } else {
-            format!("     {mark} {line}  allow? [y/N]")
+        let question = match doubt {
+            Some(doubt) => {
+                let doubt = doubt_text(doubt, present.columns);
+                format!("     {mark} {line}\n{MARGIN}{doubt}\n{MARGIN}allow? [y/N]")
+            }
+            None if present.columns.is_some_and(|columns| wide > columns) => {
+                format!("     {mark} {line}\n{MARGIN}allow? [y/N]")
+            }
+            None => format!("     {mark} {line}  allow? [y/N]"),
         };
         let answer = self.ask(&question).unwrap_or_default();
         is_yes(&answer)
@@ -188,6 +197,7 @@ fn is_yes(answer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Alternative;
     use crate::call::Effect;
 
     fn spec() -> ToolSpec {
@@ -222,8 +232,48 @@ mod tests {
             ("", true, false),
             ("y\n", false, false),
         ] {
-            let answer = asker(input, present).approve(&call, &spec());
+            let answer = asker(input, present).approve(&call, &spec(), None);
             assert_eq!(answer, granted, "{input:?} {present}");
+        }
+    }
+
+    #[test]
+    fn a_question_names_the_best_alternatives() {
+        let call = Call::new("turn_on", [("device", "kitchen light")]);
+        let doubt = Doubt {
+            confidence: Some(0.62),
+            alternatives: vec![Alternative {
+                part: "device".to_owned(),
+                text: "hall\u{1b} lamp".to_owned(),
+                probability: 0.21,
+            }],
+            other: None,
+        };
+        for (present, columns, expected) in [
+            (
+                true,
+                None,
+                "     ? turn_on  device: kitchen light\n       62% sure, or: device hall\\u{1b} lamp 21%\n       allow? [y/N] ",
+            ),
+            (
+                true,
+                Some(40),
+                "     ? turn_on  device: kitchen light\n       62% sure, or: device hall\\u{1b}\n       lamp 21%\n       allow? [y/N] ",
+            ),
+            (
+                false,
+                None,
+                "     62% sure, or: device hall\\u{1b} lamp 21%\n     hint: nobody is there to ask",
+            ),
+        ] {
+            let mut asker = asker("y\n", present);
+            if let Some(present) = &mut asker.present {
+                present.columns = columns;
+            }
+            assert_eq!(asker.approve(&call, &spec(), Some(&doubt)), present);
+            let text = String::from_utf8(asker.output).unwrap();
+            let text = anstream::adapter::strip_str(&text).to_string();
+            assert!(text.starts_with(expected), "{text}");
         }
     }
 
@@ -236,7 +286,7 @@ mod tests {
             cancel: Cancel::default(),
             columns: None,
         });
-        assert!(!asker.approve(&call, &spec()));
+        assert!(!asker.approve(&call, &spec(), None));
         assert_eq!(asker.reply("Which?"), None);
         let Lines::Stream(input) = asker.input else {
             panic!("it reads a stream");

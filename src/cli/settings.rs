@@ -40,6 +40,8 @@ pub struct Settings {
     pub alpha: Option<f64>,
     /// Calls that the model is less sure of are asked about.
     pub ask_below: f64,
+    /// What is done about these: `ask` or `look-again`.
+    pub unsure: String,
     /// The task's definition.
     pub task: Option<PathBuf>,
     /// What is run after each turn.
@@ -133,6 +135,7 @@ impl Settings {
             max_calls: read.required("max_calls")?,
             alpha: read.optional("alpha")?,
             ask_below: read.required("ask_below")?,
+            unsure: read.required("unsure")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {
                 (house.is_none() && task.is_none())
                     || weather.is_some()

@@ -2,9 +2,10 @@
 //!
 //! Whatever comes from a model, a tool or a file is sanitised here.
 
+use super::doubt::sure;
 use super::style::{BAD, FAINT, GOOD, NAME, STRONG, WARN, paint};
 use super::wrap::{Layout, items, wrap};
-use crate::agent::{Event, Figures, Observer, StopReason};
+use crate::agent::{Event, Figures, Look, Observer, StopReason};
 use crate::call::Call;
 use crate::call::json::spaced;
 use crate::model::Cancel;
@@ -180,7 +181,18 @@ impl<W: Write> View<W> {
                 };
                 writeln!(self.out, "{margin}{line}{note}")
             }
-            Event::Approval { granted: true, .. } => Ok(()),
+            // Whoever asks says so.
+            Event::Unsure { .. } | Event::Approval { granted: true, .. } => Ok(()),
+            Event::LookedAgain { confidence, look } => {
+                let margin = self.margin();
+                let came = match look {
+                    Look::Agreed => "the same",
+                    Look::Overruled => "another reply, and sure of it",
+                    Look::Open => "another reply, and not sure of it either",
+                };
+                let line = format!("{}; looked again: {came}", sure(*confidence));
+                writeln!(self.out, "{margin}{}", paint(FAINT, line))
+            }
             Event::Approval { call, .. } => {
                 let margin = self.margin();
                 let line = call_line(call, self.columns);
@@ -448,6 +460,12 @@ fn as_json(event: &Event) -> Option<Value> {
         Event::Approval { call, granted } => {
             json!({ "event": "approval", "call": call, "granted": granted })
         }
+        Event::Unsure { call, doubt } => {
+            json!({ "event": "unsure", "call": call, "doubt": doubt })
+        }
+        Event::LookedAgain { confidence, look } => {
+            json!({ "event": "looked_again", "confidence": confidence, "look": look })
+        }
         Event::CallFinished { call, outcome } => json!({
             "event": "call_finished",
             "call": call,
@@ -480,6 +498,7 @@ fn as_json(event: &Event) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::Doubt;
     use std::time::Duration;
 
     fn session() -> Vec<Event> {
@@ -600,6 +619,14 @@ mod tests {
                 hint: "no such device\nexample: …".into(),
             },
             Event::TurnStarted { turn: 2 },
+            Event::LookedAgain {
+                confidence: Some(0.314),
+                look: Look::Open,
+            },
+            Event::Unsure {
+                call: unlock.clone(),
+                doubt: Doubt::default(),
+            },
             Event::Approval {
                 call: unlock.clone(),
                 granted: false,
@@ -631,7 +658,8 @@ mod tests {
           1  outside domain
              hint: no such device
                    example: …
-          2  unlock  device: front\u{1b}[2Jdoor  not approved
+          2  31% sure; looked again: another reply, and not sure of it either
+             unlock  device: front\u{1b}[2Jdoor  not approved
              unlock  device: front\u{1b}[2Jdoor  (dry run: not executed)
              21 °C
              ? Which\u{202e} one?

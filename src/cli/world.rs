@@ -5,7 +5,7 @@ use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::settings::Settings;
-use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInPrompt};
+use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInPrompt, Unsure};
 use crate::call::Policy;
 use crate::call::policy::Permission;
 use crate::fewshot::{Example, LearnedFile, Pool};
@@ -127,6 +127,10 @@ pub fn agent_settings(
         dry_run: settings.dry_run,
         approve_all,
         ask_below: (settings.ask_below > 0.0).then_some(settings.ask_below),
+        unsure: match settings.unsure.as_str() {
+            "look-again" => Unsure::LookAgain,
+            _ => Unsure::Ask,
+        },
         ..AgentSettings::default()
     })
 }

@@ -5,6 +5,7 @@
 //! wrote the grammar need not say where they are.
 
 use crate::mask::{Matcher, MatcherError};
+use crate::model::generator::Chosen;
 
 /// Bytes of the longest alternative.
 const LONGEST: usize = 512;
@@ -16,6 +17,24 @@ pub(super) struct ClosedSet {
     pub(super) lead: Vec<u8>,
     /// What may follow, without the closing quote; none twice.
     pub(super) alternatives: Vec<Vec<u8>>,
+}
+
+impl ClosedSet {
+    /// That the alternative `taken` was chosen, with these probabilities of all of them, after
+    /// `written` bytes.
+    pub(super) fn chosen(&self, written: usize, probabilities: &[f64], taken: usize) -> Chosen {
+        let text = |at: usize| String::from_utf8_lossy(&self.alternatives[at]).into_owned();
+        let mut order: Vec<usize> = (0..probabilities.len()).collect();
+        order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]));
+        Chosen {
+            at: written + self.lead.len(),
+            alternatives: order
+                .iter()
+                .map(|&at| (text(at), probabilities[at]))
+                .collect(),
+            taken: order.iter().position(|&at| at == taken).unwrap_or(0),
+        }
+    }
 }
 
 /// The closed set that comes next after `written`, if one does: at least two and at most `most`

@@ -6,11 +6,12 @@ use super::event::TokenEvent;
 use super::forced::Speller;
 use super::run::{Choices, Run, Written};
 use super::sampler::Sampler;
+use super::weigh::weigh;
 use crate::grammar::Grammar;
 use crate::mask::{Lexicon, Limits, MaskStore, Matcher};
 use crate::model::format::Format;
 use crate::model::generator::{
-    GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
+    Chosen, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
 use crate::model::prompt::Prompt;
 use crate::model::session::{Evaluated, Session, SessionError};
@@ -364,6 +365,20 @@ impl Generator for SessionGenerator {
             choices: written.choices,
             stats,
         })
+    }
+
+    fn weigh(
+        &mut self,
+        request: &GenerateRequest<'_>,
+        text: &str,
+    ) -> Result<Vec<Chosen>, GenerateError> {
+        let Some(grammar) = request.grammar else {
+            return Ok(Vec::new());
+        };
+        let prompt = self.tokens(request.prompt)?.all;
+        let matcher = self.matcher(grammar)?;
+        let session = self.session.as_mut();
+        weigh(session, &self.speller, matcher, &prompt, text)
     }
 }
 

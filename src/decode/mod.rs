@@ -16,6 +16,7 @@ mod generator;
 mod run;
 mod sampler;
 mod softmax;
+mod weigh;
 
 pub use event::TokenEvent;
 pub use generator::{ProgressHook, SessionGenerator, TokenHook};

@@ -1,7 +1,7 @@
 //! The loop of one generation.
 
 use super::choice::{self, Memo, Paths, Weighing};
-use super::closed::{self, ClosedSet};
+use super::closed;
 use super::closing;
 use super::event::TokenEvent;
 use super::forced::{ForcedError, Speller};
@@ -69,7 +69,7 @@ impl From<ForcedError> for GenerateError {
 }
 
 /// Alternatives of the largest set that is chosen from as a whole.
-const MOST_ALTERNATIVES: usize = 256;
+pub(super) const MOST_ALTERNATIVES: usize = 256;
 
 /// What became of a choice among a closed set.
 enum Taken {
@@ -270,7 +270,8 @@ impl Run<'_> {
             self.session.set(&base, &mut |_| true)?;
             return Ok(Taken::Nothing);
         }
-        self.note(&set, &probabilities, taken);
+        let chosen = set.chosen(self.written.bytes.len(), &probabilities, taken);
+        self.written.choices.push(chosen);
         if let Some(stop) = self.pass(tokens)? {
             return Ok(Taken::Ended(stop));
         }
@@ -288,20 +289,6 @@ impl Run<'_> {
         // They are evaluated.
         self.pending.clear();
         Ok(Taken::Written)
-    }
-
-    fn note(&mut self, set: &ClosedSet, probabilities: &[f64], taken: usize) {
-        let text = |at: usize| String::from_utf8_lossy(&set.alternatives[at]).into_owned();
-        let mut order: Vec<usize> = (0..probabilities.len()).collect();
-        order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]));
-        self.written.choices.push(Chosen {
-            at: self.written.bytes.len() + set.lead.len(),
-            alternatives: order
-                .iter()
-                .map(|&at| (text(at), probabilities[at]))
-                .collect(),
-            taken: order.iter().position(|&at| at == taken).unwrap_or(0),
-        });
     }
 
     /// One token where anything may be written.

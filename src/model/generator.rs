@@ -164,6 +164,20 @@ pub trait Generator: Send {
     /// # Errors
     /// See [`GenerateError`].
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError>;
+
+    /// The choices among closed sets along `text`, which was written for `request`: every
+    /// alternative scored whole and without calibration. Nothing where the backend cannot know.
+    ///
+    /// # Errors
+    /// See [`GenerateError`].
+    fn weigh(
+        &mut self,
+        request: &GenerateRequest<'_>,
+        text: &str,
+    ) -> Result<Vec<Chosen>, GenerateError> {
+        let _ = (request, text);
+        Ok(Vec::new())
+    }
 }
 
 /// Why nothing could be written.

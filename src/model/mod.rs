@@ -28,7 +28,7 @@ pub use manifest::{Entry, Manifest, ManifestError};
 pub use prompt::{Message, Prompt, Rendered, Role, Segment};
 pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
-pub use scripted::ScriptedGenerator;
+pub use scripted::{ScriptedGenerator, ScriptedReply};
 pub use session::{Evaluated, Session, SessionError};
 pub use tap::Tap;
 pub use template::{ChatTemplate, RenderOptions, TemplateError};

@@ -4,16 +4,48 @@
 //! tested.
 
 use super::generator::{
-    GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
+    Chosen, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
 use super::prompt::Prompt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// A prepared reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptedReply {
+    /// The text.
+    pub text: String,
+    /// Why it ends.
+    pub stop: Stop,
+    /// How sure of it the generator says that it is, 0 to 1; `None`: it does not say.
+    pub confidence: Option<f64>,
+    /// What it says that it chose from.
+    pub choices: Vec<Chosen>,
+}
+
+impl ScriptedReply {
+    /// A complete reply of which nothing more is known.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            stop: Stop::Complete,
+            confidence: None,
+            choices: Vec::new(),
+        }
+    }
+
+    /// The same, of which the generator is so sure.
+    #[must_use]
+    pub fn sure(mut self, confidence: f64) -> Self {
+        self.confidence = Some(confidence);
+        self
+    }
+}
+
 /// Gives prepared replies in order.
 #[derive(Debug)]
 pub struct ScriptedGenerator {
-    replies: VecDeque<(String, Stop)>,
+    replies: VecDeque<ScriptedReply>,
     capacity: usize,
     seen: Arc<Mutex<Vec<Prompt>>>,
 }
@@ -26,11 +58,17 @@ impl ScriptedGenerator {
 
     /// A generator of replies that end for a given reason.
     pub fn with_stops<T: Into<String>>(replies: impl IntoIterator<Item = (T, Stop)>) -> Self {
+        let reply = |(text, stop): (T, Stop)| ScriptedReply {
+            stop,
+            ..ScriptedReply::new(text)
+        };
+        Self::of(replies.into_iter().map(reply))
+    }
+
+    /// A generator of these replies.
+    pub fn of(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self {
-            replies: replies
-                .into_iter()
-                .map(|(text, stop)| (text.into(), stop))
-                .collect(),
+            replies: replies.into_iter().collect(),
             capacity: 1 << 16,
             seen: Arc::default(),
         }
@@ -93,8 +131,11 @@ impl Generator for ScriptedGenerator {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(request.prompt.clone());
-        let (text, stop) = if request.cancel.is_cancelled() {
-            (String::new(), Stop::Cancelled)
+        let reply = if request.cancel.is_cancelled() {
+            ScriptedReply {
+                stop: Stop::Cancelled,
+                ..ScriptedReply::new("")
+            }
         } else {
             self.replies
                 .pop_front()
@@ -106,13 +147,13 @@ impl Generator for ScriptedGenerator {
         Ok(Generation {
             stats: GenerationStats {
                 prompt_evaluated: prompt,
-                chosen: text.len(),
+                chosen: reply.text.len(),
                 ..GenerationStats::default()
             },
-            text,
-            stop,
-            log_probability: None,
-            choices: Vec::new(),
+            text: reply.text,
+            stop: reply.stop,
+            log_probability: reply.confidence.map(f64::ln),
+            choices: reply.choices,
         })
     }
 }

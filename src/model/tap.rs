@@ -1,6 +1,6 @@
 //! A generator that is listened to: for recordings and for measurements.
 
-use super::generator::{GenerateError, GenerateRequest, Generation, Generator};
+use super::generator::{Chosen, GenerateError, GenerateRequest, Generation, Generator};
 use super::prompt::Prompt;
 
 /// Passes everything on, and shows what was written to `heard`.
@@ -43,5 +43,13 @@ impl<F: FnMut(&Generation) + Send> Generator for Tap<'_, F> {
         let generation = self.inner.generate(request)?;
         (self.heard)(&generation);
         Ok(generation)
+    }
+
+    fn weigh(
+        &mut self,
+        request: &GenerateRequest<'_>,
+        text: &str,
+    ) -> Result<Vec<Chosen>, GenerateError> {
+        self.inner.weigh(request, text)
     }
 }

@@ -2,8 +2,8 @@
 //! the way, and one that writes at random.
 
 use snaffle::agent::{
-    Agent, AgentError, Clock, Layout, Limits, NoExamples, Observer, Person, Report, Settings,
-    ToolsInPrompt,
+    Agent, AgentError, Clock, Doubt, Layout, Limits, NoExamples, Observer, Person, Report,
+    Settings, ToolsInPrompt,
 };
 use snaffle::call::{Call, ToolSpec};
 use snaffle::decode::SessionGenerator;
@@ -224,7 +224,7 @@ pub fn random(seed: u64) -> SessionGenerator {
 pub struct Agreeable<F>(pub F);
 
 impl<F: FnMut(&Pending) -> Option<Settlement>> Person for Agreeable<F> {
-    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec, _doubt: Option<&Doubt>) -> bool {
         true
     }
 

@@ -8,7 +8,7 @@
 use super::plan::{Kind, Plan, STEPS};
 use super::warehouse::tools;
 use crate::agent::{
-    Agent, AgentError, Clock, Event, Limits, Observer, Person, Settings, StopReason,
+    Agent, AgentError, Clock, Doubt, Event, Limits, Observer, Person, Settings, StopReason,
 };
 use crate::bench::episode::Player;
 use crate::bench::record::{Record, Spent, Step};
@@ -147,7 +147,7 @@ fn told(
     acted: &[usize],
 ) -> Vec<Record> {
     let mut steps: Vec<Record> = Vec::new();
-    let mut turns = 0;
+    let mut generations = 0;
     let mut now = blank(plan, 0);
     let mut started = Duration::ZERO;
     let mut first = true;
@@ -156,14 +156,15 @@ fn told(
             Mark::Turn => {
                 if now.spent.turns == 0 {
                     started = *time;
-                    if let Some(written) = written.get(turns) {
+                    if let Some(written) = written.get(generations) {
                         now.spent = *written;
                     }
                 }
                 now.spent.turns += 1;
-                turns += 1;
+                generations += 1;
                 first = now.spent.turns == 1;
             }
+            Mark::Again => generations += 1,
             Mark::Reply(text) if first => now.text = Some(text.clone()),
             Mark::Failed(kind) if first && now.error.is_none() => {
                 now.error = Some(kind.clone());
@@ -205,6 +206,8 @@ fn spent(generation: &Generation) -> Spent {
 
 enum Mark {
     Turn,
+    /// A turn had a second generation.
+    Again,
     Reply(String),
     Failed(String),
     Done(Call),
@@ -220,6 +223,7 @@ impl Observer for Watch<'_> {
     fn event(&mut self, event: &Event) {
         let mark = match event {
             Event::TurnStarted { .. } => Mark::Turn,
+            Event::LookedAgain { .. } => Mark::Again,
             Event::Reply { text } => Mark::Reply(text.clone()),
             Event::Failure { kind, .. } => Mark::Failed(kind.clone()),
             Event::CallFinished { call, .. } => Mark::Done(call.clone()),
@@ -238,7 +242,7 @@ struct Helper<'p> {
 }
 
 impl Person for Helper<'_> {
-    fn approve(&mut self, _call: &Call, _spec: &ToolSpec) -> bool {
+    fn approve(&mut self, _call: &Call, _spec: &ToolSpec, _doubt: Option<&Doubt>) -> bool {
         true
     }
 

@@ -189,6 +189,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     setting(
         Sampling,
+        "unsure",
+        Kind::Choice(&["ask", "look-again"]),
+        "ask",
+        "What is done about such a call; look-again: the model is given other examples first, and asks no one where it then says the same, or something that it is sure enough of",
+    ),
+    setting(
+        Sampling,
         "seed",
         at_least(0),
         "0",
