@@ -5,6 +5,7 @@
 //! character leads to another state, since the count goes on; but far from the bound no token can
 //! tell the two apart, and neither do their hashes (see `Automaton::hash`).
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::lexicon::Lexicon;
@@ -19,6 +20,8 @@ const NOT_ASKED: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Loops {
     known: Vec<u32>,
+    /// By the state's hash: finding out makes states, which need not be made for each count.
+    alike: FxHashMap<u128, u32>,
 }
 
 impl Loops {
@@ -37,9 +40,13 @@ impl Loops {
         if known != NOT_ASKED {
             return Ok(known);
         }
+        let mut alike = Alike::of(automaton, state);
+        if let Some(&looping) = self.alike.get(&alike.hash) {
+            self.known[state as usize] = looping;
+            return Ok(looping);
+        }
         let mut looping = 0_u32;
         let mut leaving = 0_u32;
-        let mut alike = Alike::new(state);
         for byte in 0..=255_u8 {
             let kind = 1 << kinds[usize::from(byte)];
             if leaving & kind == 0 {
@@ -57,23 +64,22 @@ impl Loops {
             looping |= 1 << WHOLE;
         }
         self.known[state as usize] = looping;
+        self.alike.insert(alike.hash, looping);
         Ok(looping)
     }
 }
 
 /// The states that allow the same as a given one, as far as any token goes.
 struct Alike {
-    state: StateId,
-    hash: Option<u128>,
+    hash: u128,
     /// The last that was asked about: a kind's bytes mostly lead to one state.
     last: (StateId, bool),
 }
 
 impl Alike {
-    fn new(state: StateId) -> Self {
+    fn of(automaton: &mut Automaton, state: StateId) -> Self {
         Self {
-            state,
-            hash: None,
+            hash: automaton.hash(state),
             last: (state, true),
         }
     }
@@ -83,8 +89,7 @@ impl Alike {
             return false;
         }
         if other != self.last.0 {
-            let hash = *self.hash.get_or_insert_with(|| automaton.hash(self.state));
-            self.last = (other, other == self.state || automaton.hash(other) == hash);
+            self.last = (other, automaton.hash(other) == self.hash);
         }
         self.last.1
     }
