@@ -10,6 +10,7 @@
 mod choice;
 mod closed;
 mod closing;
+mod counts;
 mod event;
 mod forced;
 mod generator;
