@@ -836,3 +836,73 @@ fn lines_on_standard_input_steer_where_they_are_listened_to() {
         "{out}"
     );
 }
+
+/// Random logits are over bytes: a section has as many tokens as its text has bytes, but for line
+/// ends between two of them.
+#[test]
+fn prompts_are_explained_token_by_token() {
+    let folder = with_task("flight");
+    let place = folder.path();
+    let begin = [
+        "run",
+        "--task",
+        "flight.toml",
+        "--model",
+        "random",
+        "--explain",
+    ];
+    let mut names = std::collections::BTreeSet::new();
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        let arguments = [&begin[..], &["--json", "--seed", seed]].concat();
+        let (_, out, _) = outcome(place, &run(place, &arguments));
+        let events: Vec<serde_json::Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let of = |kind: &str| -> Vec<&serde_json::Value> {
+            events
+                .iter()
+                .filter(|event| event["event"] == kind)
+                .collect()
+        };
+        let (prompts, generated) = (of("prompt"), of("generated"));
+        assert!(!prompts.is_empty());
+        assert_eq!(prompts.len(), of("turn_started").len());
+        for (prompt, generated) in prompts.iter().zip(&generated) {
+            let mut sum = prompt["template"].as_u64().unwrap();
+            for section in prompt["sections"].as_array().unwrap() {
+                let tokens = section["tokens"].as_u64().unwrap();
+                let bytes = section["text"].as_str().unwrap().len() as u64;
+                assert!(tokens.abs_diff(bytes) <= 1, "{section}");
+                names.insert(section["name"].as_str().unwrap().to_owned());
+                sum += tokens;
+            }
+            assert_eq!(prompt["tokens"], sum);
+            assert_eq!(prompt["turn"], generated["turn"]);
+            let read = ["prompt_reused", "prompt_evaluated"];
+            let read: u64 = read
+                .iter()
+                .map(|key| generated[key].as_u64().unwrap())
+                .sum();
+            assert!(read == sum || read == 0, "{generated}");
+        }
+    }
+    for name in ["role", "examples", "request", "facts", "step"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    // For a person, also where nothing is done; and the trace has the same counts.
+    let arguments = [&begin[..], &["--dry-run", "--seed", "1"]].concat();
+    let (_, out, _) = outcome(place, &run(place, &arguments));
+    assert!(out.contains("\n  1  prompt\n     role "), "{out}");
+    assert!(
+        out.contains("\n     in all ") && out.contains("\n     evaluated "),
+        "{out}"
+    );
+    let traces = outcome(place, &run(place, &["trace", "list"])).1;
+    let last = traces.lines().last().unwrap();
+    let (_, shown, _) = outcome(place, &run(place, &["trace", "show", last]));
+    assert!(shown.contains(" tokens: role "), "{shown}");
+    // Without being asked for, nothing of it is shown.
+    let (_, out, _) = outcome(place, &run(place, &begin[..5]));
+    assert!(!out.contains("in all"), "{out}");
+}

@@ -114,6 +114,10 @@ pub struct Run {
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
+    /// Show what the model reads in each turn: each part with its tokens, and how much of it had to
+    /// be evaluated
+    #[arg(long, conflicts_with = "quiet")]
+    pub explain: bool,
 }
 
 /// `snaffle generate`.
@@ -368,6 +372,10 @@ pub struct Resume {
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
+    /// Show what the model reads in each turn: each part with its tokens, and how much of it had to
+    /// be evaluated
+    #[arg(long, conflicts_with = "quiet")]
+    pub explain: bool,
 }
 
 /// What came of a call that was interrupted.

@@ -34,6 +34,7 @@ pub mod error;
 pub mod exit;
 pub mod flags;
 mod inbox;
+mod explain;
 mod input;
 mod interrupt;
 mod person;
