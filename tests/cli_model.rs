@@ -99,6 +99,34 @@ fn a_prompt_is_explained_with_the_models_own_tokens() {
 }
 
 #[test]
+fn questions_are_decided() {
+    let _alone = alone();
+    let Some(place) = Place::new() else { return };
+    let capital = ["decide", "What is the capital of Italy?", "--options"];
+    let (code, out, err) = place.run(&[&capital[..], &["Rome,Madrid,Berlin"]].concat());
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "Rome\n", ""));
+    let (code, out, err) = place.run(&[
+        "decide",
+        "Какого цвета трава?",
+        "--json",
+        "--options",
+        "зелёная,红色的,💡",
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let options = value["options"].as_array().unwrap();
+    let sum: f64 = options
+        .iter()
+        .map(|o| o["probability"].as_f64().unwrap())
+        .sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{value}");
+    let long = "word ".repeat(5000);
+    let (code, out, err) = place.run(&["decide", "--yes-no", &long]);
+    assert_eq!((code, out.as_str()), (5, ""), "{err}");
+    assert!(err.starts_with("error: the prompt has "), "{err}");
+}
+
+#[test]
 fn what_the_policy_denies_cannot_be_called() {
     let _alone = alone();
     let Some(place) = Place::new() else { return };

@@ -20,6 +20,10 @@ pub struct Everything;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Generating;
 
+/// The model, and how the options of a decision are weighed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deciding;
+
 /// Where models are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelPlaces;
@@ -50,6 +54,12 @@ impl Taken for Everything {
 impl Taken for Generating {
     fn takes(setting: &Setting) -> bool {
         matches!(setting.group, Group::Model | Group::Sampling) || setting.name == "mask_store"
+    }
+}
+
+impl Taken for Deciding {
+    fn takes(setting: &Setting) -> bool {
+        setting.group == Group::Model || matches!(setting.name, "alpha" | "mask_store")
     }
 }
 

@@ -18,8 +18,10 @@ mod run;
 mod sampler;
 mod softmax;
 
+pub use closed::LONGEST as LONGEST_ALTERNATIVE;
 pub use event::TokenEvent;
 pub use generator::{ProgressHook, SessionGenerator, TokenHook};
+pub use run::MOST_ALTERNATIVES;
 
 #[cfg(test)]
 mod tests;
