@@ -10,6 +10,7 @@ pub mod agent;
 pub mod bench;
 pub mod call;
 pub mod cli;
+pub mod decide;
 pub mod decode;
 pub mod fewshot;
 pub mod files;

@@ -31,6 +31,7 @@ fn help_reads_well() {
         ("help_run", &["run", "-h"]),
         ("help_long_run", &["run", "--help"]),
         ("help_generate", &["generate", "-h"]),
+        ("help_decide", &["decide", "-h"]),
         ("help_model_pull", &["model", "pull", "-h"]),
         ("help_bench_home", &["bench", "home", "-h"]),
     ] {
@@ -310,6 +311,58 @@ const BAD: &[Bad] = &[
     ),
     bad(&["generate", "--grammar", "left.gbnf", "x"], 5, "left"),
     bad(&["generate", ""], 5, "the request is empty"),
+    bad(&["decide", "x"], 2, "required arguments"),
+    bad(
+        &["decide", "--yes-no", "--levels", "a,b", "x"],
+        2,
+        "cannot be used with",
+    ),
+    bad(
+        &["decide", "--yes-no", "--at-least", "1.5", "x"],
+        2,
+        "a probability is a number from 0 to 1",
+    ),
+    bad(
+        &["decide", "--yes-no", "--alpha", "2", "x"],
+        3,
+        "--alpha is 2",
+    ),
+    bad(&["decide", "--yes-no", " "], 5, "the question is empty"),
+    bad(&["decide", "--yes-no", "-"], 5, "the question is empty"),
+    bad(
+        &["decide", "--options", "a", "x"],
+        5,
+        "two options or more, not 1",
+    ),
+    bad(
+        &["decide", "--options", "a,,b", "x"],
+        5,
+        "option 2 is empty",
+    ),
+    bad(
+        &["decide", "--levels", "low,high, low", "x"],
+        5,
+        "the option \"low\" is there twice",
+    ),
+    bad(
+        &["decide", "--yes-no", "x"],
+        4,
+        "the model smollm2-135m is not there yet",
+    ),
+    bad(
+        &[
+            "decide",
+            "--model",
+            "random",
+            "--options",
+            "one,two",
+            "--at-least",
+            "1",
+            "x",
+        ],
+        6,
+        "nothing is decided: ",
+    ),
     bad(&["task", "show", "1"], 8, "journal"),
     bad(&["task", "rewind", "1", "--to", "1"], 8, "journal"),
     bad(&["task", "rewind", "1"], 2, "required arguments"),
@@ -835,4 +888,158 @@ fn lines_on_standard_input_steer_where_they_are_listened_to() {
         events.iter().any(|event| event["event"] == "heard"),
         "{out}"
     );
+}
+
+#[test]
+fn a_decision_is_one_of_the_options_and_says_how_likely_each_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let decide = |arguments: &[&str]| {
+        let all = [&["decide", "--model", "random"], arguments].concat();
+        outcome(folder.path(), &run(folder.path(), &all))
+    };
+    let parsed = |(code, out, err): (i32, String, String)| -> serde_json::Value {
+        assert_eq!((code, err.as_str()), (0, ""));
+        serde_json::from_str(&out).unwrap()
+    };
+    // Piped: the answer and nothing else, in the person's own words.
+    let (code, out, err) = decide(&[
+        "Which?",
+        "--option",
+        "one, two",
+        "--option",
+        "\"три\" 三 💡",
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        matches!(out.as_str(), "one, two\n" | "\"три\" 三 💡\n"),
+        "{out}"
+    );
+
+    let value = parsed(decide(&["Is it?", "--yes-no", "--json", "--alpha", "0.5"]));
+    let options = value["options"].as_array().unwrap();
+    let probability = |at: usize| options[at]["probability"].as_f64().unwrap();
+    assert!((probability(0) + probability(1) - 1.0).abs() < 1e-9);
+    assert_eq!(value["answer"], probability(0) > probability(1));
+    assert_eq!(
+        (&value["decided"], &value["alpha"]),
+        (&true.into(), &0.5.into())
+    );
+
+    let value = parsed(decide(&["How?", "--levels", "low,middle,high", "--json"]));
+    let number = value["level"].as_u64().unwrap();
+    assert_eq!(
+        value["answer"],
+        ["low", "middle", "high"][number as usize - 1]
+    );
+    let expected = value["expected"].as_f64().unwrap();
+    assert!((1.0..=3.0).contains(&expected));
+
+    // Too unsure: machines see why, and both streams are JSON.
+    let (code, out, err) = decide(&[
+        "Is it?",
+        "--options",
+        "one,two",
+        "--json",
+        "--at-least",
+        "1",
+    ]);
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &value["answer"]), (6, &serde_json::Value::Null));
+    let error: serde_json::Value = serde_json::from_str(&err).unwrap();
+    assert_eq!(error["error"]["kind"], "unfinished");
+    let (code, out, err) = decide(&["Is it?", "--options", "one,two", "--at-least", "1"]);
+    assert_eq!((code, out.as_str()), (6, ""));
+    assert!(err.contains("hint: ") && err.contains("one "), "{err}");
+}
+
+#[test]
+fn a_question_comes_on_standard_input() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["decide", "--model", "random", "--yes-no", "-"];
+    let mut child = snaffle(folder.path(), &arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"Is it\nso?\n")
+        .unwrap();
+    let (code, out, err) = outcome(folder.path(), &child.wait_with_output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(matches!(out.as_str(), "yes\n" | "no\n"), "{out}");
+}
+
+/// Random logits are over bytes: a section has as many tokens as its text has bytes, but for line
+/// ends between two of them.
+#[test]
+fn prompts_are_explained_token_by_token() {
+    let folder = with_task("flight");
+    let place = folder.path();
+    let begin = [
+        "run",
+        "--task",
+        "flight.toml",
+        "--model",
+        "random",
+        "--explain",
+    ];
+    let mut names = std::collections::BTreeSet::new();
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        let arguments = [&begin[..], &["--json", "--seed", seed]].concat();
+        let (_, out, _) = outcome(place, &run(place, &arguments));
+        let events: Vec<serde_json::Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let of = |kind: &str| -> Vec<&serde_json::Value> {
+            events
+                .iter()
+                .filter(|event| event["event"] == kind)
+                .collect()
+        };
+        let (prompts, generated) = (of("prompt"), of("generated"));
+        assert!(!prompts.is_empty());
+        assert_eq!(prompts.len(), of("turn_started").len());
+        for (prompt, generated) in prompts.iter().zip(&generated) {
+            let mut sum = prompt["template"].as_u64().unwrap();
+            for section in prompt["sections"].as_array().unwrap() {
+                let tokens = section["tokens"].as_u64().unwrap();
+                let bytes = section["text"].as_str().unwrap().len() as u64;
+                assert!(tokens.abs_diff(bytes) <= 1, "{section}");
+                names.insert(section["name"].as_str().unwrap().to_owned());
+                sum += tokens;
+            }
+            assert_eq!(prompt["tokens"], sum);
+            assert_eq!(prompt["turn"], generated["turn"]);
+            let read = ["prompt_reused", "prompt_evaluated"];
+            let read: u64 = read
+                .iter()
+                .map(|key| generated[key].as_u64().unwrap())
+                .sum();
+            assert!(read == sum || read == 0, "{generated}");
+        }
+    }
+    for name in ["role", "examples", "request", "facts", "step"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    // For a person, also where nothing is done; and the trace has the same counts.
+    let arguments = [&begin[..], &["--dry-run", "--seed", "1"]].concat();
+    let (_, out, _) = outcome(place, &run(place, &arguments));
+    assert!(out.contains("\n  1  prompt\n     role "), "{out}");
+    assert!(
+        out.contains("\n     in all ") && out.contains("\n     evaluated "),
+        "{out}"
+    );
+    let traces = outcome(place, &run(place, &["trace", "list"])).1;
+    let last = traces.lines().last().unwrap();
+    let (_, shown, _) = outcome(place, &run(place, &["trace", "show", last]));
+    assert!(shown.contains(" tokens: role "), "{shown}");
+    // Without being asked for, nothing of it is shown.
+    let (_, out, _) = outcome(place, &run(place, &begin[..5]));
+    assert!(!out.contains("in all"), "{out}");
 }

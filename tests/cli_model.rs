@@ -64,6 +64,69 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
+fn a_prompt_is_explained_with_the_models_own_tokens() {
+    let _alone = alone();
+    let Some(place) = Place::new() else { return };
+    let (code, out, err) = place.run(&["run", "--json", "--explain", REQUEST]);
+    assert_eq!(code, 0, "{err}");
+    let events: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |kind: &str| -> Vec<&serde_json::Value> {
+        let own = events.iter().filter(|event| event["event"] == kind);
+        own.collect()
+    };
+    let number = |event: &serde_json::Value, key: &str| event[key].as_u64().unwrap();
+    assert_eq!(of("prompt").len(), 2);
+    for (prompt, generated) in of("prompt").into_iter().zip(of("generated")) {
+        let sections = prompt["sections"].as_array().unwrap();
+        let own: u64 = sections
+            .iter()
+            .map(|section| number(section, "tokens"))
+            .sum();
+        let total = number(prompt, "tokens");
+        assert_eq!(own + number(prompt, "template"), total);
+        let (reused, evaluated) = (
+            number(generated, "prompt_reused"),
+            number(generated, "prompt_evaluated"),
+        );
+        assert_eq!(reused + evaluated, total);
+        let request = sections.iter().find(|section| section["name"] == "request");
+        // "turn on the kitchen light": a token a word.
+        assert_eq!(number(request.unwrap(), "tokens"), 5);
+    }
+}
+
+#[test]
+fn questions_are_decided() {
+    let _alone = alone();
+    let Some(place) = Place::new() else { return };
+    let capital = ["decide", "What is the capital of Italy?", "--options"];
+    let (code, out, err) = place.run(&[&capital[..], &["Rome,Madrid,Berlin"]].concat());
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "Rome\n", ""));
+    let (code, out, err) = place.run(&[
+        "decide",
+        "Какого цвета трава?",
+        "--json",
+        "--options",
+        "зелёная,红色的,💡",
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let options = value["options"].as_array().unwrap();
+    let sum: f64 = options
+        .iter()
+        .map(|o| o["probability"].as_f64().unwrap())
+        .sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{value}");
+    let long = "word ".repeat(5000);
+    let (code, out, err) = place.run(&["decide", "--yes-no", &long]);
+    assert_eq!((code, out.as_str()), (5, ""), "{err}");
+    assert!(err.starts_with("error: the prompt has "), "{err}");
+}
+
+#[test]
 fn what_the_policy_denies_cannot_be_called() {
     let _alone = alone();
     let Some(place) = Place::new() else { return };

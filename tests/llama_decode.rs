@@ -23,10 +23,11 @@ impl Format for Plain {
     fn render(&self, prompt: &Prompt) -> Result<Rendered, GenerateError> {
         let mut rendered = Rendered::default();
         for (number, message) in prompt.messages.iter().enumerate() {
-            for (text, trusted) in [("", true), (&message.content, false), ("\n", true)] {
+            let own = (message.content.as_str(), Some(number));
+            for (text, message) in [("", None), own, ("\n", None)] {
                 rendered.segments.push(Segment {
                     text: text.to_owned(),
-                    trusted,
+                    message,
                 });
             }
             if number + 1 == prompt.stable {

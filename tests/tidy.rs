@@ -9,13 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules, each with those that it may import: `ARCHITECTURE.md`'s table.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("files", &[]),
     ("grammar", &[]),
     ("vocab", &[]),
     ("mask", &["grammar", "vocab"]),
     ("model", &["files", "vocab", "grammar"]),
     ("decode", &["mask", "model", "grammar", "vocab"]),
+    ("decide", &["decode", "model", "grammar"]),
     ("call", &["grammar"]),
     ("tool", &["files", "call"]),
     ("task", &["files", "call"]),
@@ -24,22 +25,22 @@ const LAYERS: [(&str, &[&str]); 14] = [
     (
         "agent",
         &[
-            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
-            "fewshot", "trace",
+            "files", "grammar", "vocab", "mask", "model", "decode", "decide", "call", "tool",
+            "task", "fewshot", "trace",
         ],
     ),
     (
         "bench",
         &[
-            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
-            "fewshot", "trace", "agent",
+            "files", "grammar", "vocab", "mask", "model", "decode", "decide", "call", "tool",
+            "task", "fewshot", "trace", "agent",
         ],
     ),
     (
         "cli",
         &[
-            "files", "grammar", "vocab", "mask", "model", "decode", "call", "tool", "task",
-            "fewshot", "trace", "agent", "bench",
+            "files", "grammar", "vocab", "mask", "model", "decode", "decide", "call", "tool",
+            "task", "fewshot", "trace", "agent", "bench",
         ],
     ),
 ];

@@ -2,13 +2,13 @@
 //!
 //! In order: role and rules (and, if the settings say so, the task's tools without live values);
 //! how a result is answered; the examples pinned for the request; the request; and, from the second
-//! turn on, the last call with its result and what is known from earlier steps. Never the history
-//! (except where a measurement wants it). What the task's state wants and a hint after a failure
-//! come at the very end. No clock, counter or random number enters a prompt.
+//! turn on, the last call, what is known from earlier steps and what came of the call. Never the
+//! history (except where a measurement wants it). What the task's state wants and a hint after a
+//! failure come at the very end. No clock, counter or random number enters a prompt.
 
 use super::history::Past;
 use crate::call::{Moves, Reply};
-use crate::model::{Message, Prompt, Role};
+use crate::model::{Message, Part, Prompt, Role, TokenCounts};
 use crate::task::definition::State;
 use crate::task::{StepResult, Task};
 use crate::trace;
@@ -90,10 +90,12 @@ pub struct Shown {
 /// A part of a prompt, for the trace and for `--explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// `role`, `tools`, `examples`, `request`, `step`, `purpose` or `hint`.
+    /// `role`, `tools`, `examples`, `request`, `facts`, `step`, `purpose` or `hint`.
     pub name: &'static str,
     /// Its text.
     pub text: String,
+    /// Where in the messages it stands: what is in two of them begins twice.
+    pub parts: Vec<Part>,
 }
 
 /// A turn's prompt and the parts it is made of.
@@ -121,6 +123,95 @@ impl Context {
         }
         blank
     }
+
+    /// Where the sections stand, in their order.
+    pub fn parts(&self) -> Vec<Part> {
+        let parts = self.sections.iter().flat_map(|section| &section.parts);
+        parts.copied().collect()
+    }
+
+    /// The sections as the trace keeps them, each with its tokens where these were counted for
+    /// [`parts`](Self::parts).
+    pub fn counted(&self, counts: Option<&TokenCounts>) -> Vec<trace::Section> {
+        let mut counts = counts.map(|counts| counts.parts.iter());
+        let sections = self.sections.iter().map(|section| trace::Section {
+            name: section.name.to_owned(),
+            text: section.text.clone(),
+            tokens: counts.as_mut().map(|counts| {
+                let own = counts.take(section.parts.len());
+                own.sum::<usize>() as u64
+            }),
+        });
+        sections.collect()
+    }
+}
+
+/// The messages of a prompt as they are written, and the sections that they are made of.
+#[derive(Default)]
+struct Draft {
+    messages: Vec<Message>,
+    sections: Vec<Section>,
+}
+
+impl Draft {
+    /// A section that is a message.
+    fn message(&mut self, name: &'static str, role: Role, content: &str) {
+        self.messages.push(Message {
+            role,
+            content: content.to_owned(),
+        });
+        self.section(name, content, 0);
+    }
+
+    /// A section that is two messages.
+    fn exchange(&mut self, name: &'static str, first: (Role, &str), second: (Role, &str)) {
+        self.message(name, first.0, first.1);
+        self.also(second.0, second.1);
+    }
+
+    /// The last section goes on in another message.
+    fn also(&mut self, role: Role, content: &str) {
+        self.messages.push(Message {
+            role,
+            content: content.to_owned(),
+        });
+        let part = self.here(0);
+        if let Some(section) = self.sections.last_mut() {
+            section.text.push('\n');
+            section.text.push_str(content);
+            section.parts.push(part);
+        }
+    }
+
+    /// A section on a new line of the last message.
+    fn line(&mut self, name: &'static str, text: &str) {
+        let Some(last) = self.messages.last_mut() else {
+            return;
+        };
+        if !last.content.ends_with('\n') {
+            last.content.push('\n');
+        }
+        let start = last.content.len();
+        last.content.push_str(text);
+        self.section(name, text, start);
+    }
+
+    fn section(&mut self, name: &'static str, text: &str, start: usize) {
+        let part = self.here(start);
+        self.sections.push(Section {
+            name,
+            text: text.trim_end().to_owned(),
+            parts: vec![part],
+        });
+    }
+
+    /// A place in the last message.
+    fn here(&self, start: usize) -> Part {
+        Part {
+            message: self.messages.len().saturating_sub(1),
+            start,
+        }
+    }
 }
 
 /// Lays out the prompt of the next turn of `task`.
@@ -133,85 +224,59 @@ pub fn lay_out(
     task: &Task,
     tail: Tail<'_>,
 ) -> Context {
-    let mut messages = Vec::with_capacity(examples.len() * 2 + 4);
-    let mut sections = vec![section("role", &layout.instructions)];
+    let mut draft = Draft::default();
+    draft.message("role", Role::System, &layout.instructions);
     let described = describe(tools, layout.tools);
-    let mut system = layout.instructions.clone();
     if !described.is_empty() {
-        system.push('\n');
-        system.push_str(&described);
-        sections.push(section("tools", &described));
+        draft.line("tools", &described);
     }
-    messages.push(message(Role::System, system));
     if layout.show_ending {
         let (result, answer) = sample_ending();
-        sections.push(section("examples", &format!("{result}\n{answer}")));
-        messages.push(message(Role::User, result));
-        messages.push(message(Role::Assistant, answer));
+        let (result, answer) = ((Role::User, &*result), (Role::Assistant, &*answer));
+        draft.exchange("examples", result, answer);
     }
-    for example in examples {
-        sections.push(section(
-            "examples",
-            &format!("{}\n{}", example.request, example.reply),
-        ));
-        messages.push(message(Role::User, example.request.clone()));
-        messages.push(message(Role::Assistant, example.reply.clone()));
+    for Shown { request, reply } in examples {
+        draft.exchange("examples", (Role::User, request), (Role::Assistant, reply));
     }
-    let stable = messages.len();
-    sections.push(section("request", &task.goal));
-    messages.push(message(Role::User, task.goal.clone()));
+    let stable = draft.messages.len();
+    draft.message("request", Role::User, &task.goal);
     let by_facts = layout.state && task.current().is_some_and(|state| !state.keep_results);
     if !layout.state {
         for past in tail.history {
-            sections.push(section(
-                "step",
-                &format!("{}\n{}", past.reply, past.results),
-            ));
-            messages.push(message(Role::Assistant, past.reply.clone()));
-            messages.push(message(Role::User, past.results.clone()));
+            let (reply, results) = (&*past.reply, &*past.results);
+            draft.exchange("step", (Role::Assistant, reply), (Role::User, results));
         }
-    } else if let Some((call, step)) = last_step(layout, task, tail.open) {
-        sections.push(section("step", &format!("{call}\n{step}")));
-        messages.push(message(Role::Assistant, call));
-        messages.push(message(Role::User, step));
+    } else if let Some(step) = last_step(layout, task, tail.open) {
+        draft.message("step", Role::Assistant, &step.call);
+        if step.known.is_empty() {
+            draft.also(Role::User, &step.result);
+        } else {
+            draft.message("facts", Role::User, &step.known);
+            draft.line("step", &step.result);
+        }
     } else if let Some((question, reply)) = &task.reply {
-        sections.push(section("step", &format!("{question}\n{reply}")));
-        messages.push(message(
-            Role::Assistant,
-            Reply::Ask(question.clone()).to_text(),
-        ));
-        messages.push(message(Role::User, reply.clone()));
+        let question = Reply::Ask(question.clone()).to_text();
+        draft.exchange("step", (Role::Assistant, &question), (Role::User, reply));
     } else {
         let known = known(task, layout.summary_bytes);
         if !known.is_empty() {
-            sections.push(section("step", known.trim_end()));
-            end_with(&mut messages, known.trim_end());
+            draft.line("facts", known.trim_end());
         }
     }
     let purpose = task.current().and_then(|state| state.purpose.as_deref());
     if let (Some(purpose), true) = (purpose, layout.state) {
-        let purpose = format!("Next: {purpose}");
-        sections.push(section("purpose", &purpose));
-        end_with(&mut messages, &purpose);
+        draft.line("purpose", &format!("Next: {purpose}"));
     }
     if let Some(hint) = tail.hint {
-        sections.push(section("hint", hint));
-        end_with(&mut messages, hint);
+        draft.line("hint", hint);
     }
     Context {
-        prompt: Prompt { messages, stable },
-        sections,
+        prompt: Prompt {
+            messages: draft.messages,
+            stable,
+        },
+        sections: draft.sections,
         by_facts,
-    }
-}
-
-/// Adds a line to the last message.
-fn end_with(messages: &mut [Message], line: &str) {
-    if let Some(last) = messages.last_mut() {
-        if !last.content.ends_with('\n') {
-            last.content.push('\n');
-        }
-        last.content.push_str(line);
     }
 }
 
@@ -222,32 +287,19 @@ pub(super) fn tail(notes: &[String], hint: Option<&str>) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// A section as the trace keeps it.
-pub(super) fn traced(section: &Section) -> trace::Section {
-    trace::Section {
-        name: section.name.to_owned(),
-        text: section.text.clone(),
-    }
+/// The last call as the model wrote it, what is known, and what the model is told came of it.
+struct LastStep {
+    call: String,
+    /// What is known from the steps before; ends with a line end where there is any.
+    known: String,
+    result: String,
 }
 
-fn section(name: &'static str, text: &str) -> Section {
-    Section {
-        name,
-        text: text.to_owned(),
-    }
-}
-
-fn message(role: Role, content: String) -> Message {
-    Message { role, content }
-}
-
-/// The last call as the model wrote it, and what the model is told came of it.
-fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<(String, String)> {
+fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<LastStep> {
     let last = task.last.as_ref()?;
     let call = Reply::Calls(vec![last.call.clone()]).to_text();
-    let mut text = String::new();
-    text.push_str(&known(task, layout.summary_bytes));
-    text.push_str(&result_text(layout, last.result.as_ref()));
+    let known = known(task, layout.summary_bytes);
+    let mut text = result_text(layout, last.result.as_ref());
     if let Some(StepResult::Ok(value)) = &last.result {
         if !open.is_empty() {
             text.push_str("\nStill to do: ");
@@ -264,7 +316,11 @@ fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<(String, S
             shorten(reply, layout.result_bytes / 4)
         ));
     }
-    Some((call, text))
+    Some(LastStep {
+        call,
+        known,
+        result: text,
+    })
 }
 
 /// What the model is told came of a call.

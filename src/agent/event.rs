@@ -30,6 +30,26 @@ pub enum Event {
         /// Counts from 1.
         turn: usize,
     },
+    /// What the model is about to read.
+    Prompt {
+        /// The turn.
+        turn: usize,
+        /// The prompt, in order.
+        sections: Vec<trace::Section>,
+        /// The tokens that are in no section: the chat template's own.
+        template: Option<usize>,
+        /// All tokens.
+        tokens: usize,
+    },
+    /// The model has read and written.
+    Generated {
+        /// The turn.
+        turn: usize,
+        /// Tokens of the prompt that were evaluated already, from an earlier turn or run.
+        reused: usize,
+        /// Those that had to be evaluated. None are where all that was written was forced.
+        evaluated: usize,
+    },
     /// The prompt is being evaluated.
     Prefill {
         /// Tokens done.

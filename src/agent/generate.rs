@@ -1,8 +1,8 @@
 //! One generation of a turn: the examples are chosen, the prompt is laid out, the grammar compiled,
 //! the model writes, what it says is read; all of it goes to the trace.
 
-use super::context::{Shown, Tail, lay_out, tail, traced};
-use super::event::micros;
+use super::context::{Context, Shown, Tail, lay_out, tail};
+use super::event::{Event, micros};
 use super::moves::TurnMoves;
 use super::progress::Progress;
 use super::run::{Agent, AgentError};
@@ -58,11 +58,7 @@ impl Agent<'_> {
         } else {
             turn_grammar(&moves.offered.without_values(), &self.settings.turn)?
         };
-        self.trace.emit(trace::Event::Prompt {
-            turn,
-            sections: context.sections.iter().map(traced).collect(),
-            tokens: self.generator.count(&context.prompt)? as u64,
-        });
+        self.tell_of_prompt(turn, &context)?;
         self.trace.emit(trace::Event::Grammar {
             turn,
             text: compiled.grammar.to_string(),
@@ -88,6 +84,11 @@ impl Agent<'_> {
             cancel: self.cancel.clone(),
         })?;
         let stats = &generation.stats;
+        self.observer.event(&Event::Generated {
+            turn: turn as usize,
+            reused: stats.prompt_reused,
+            evaluated: stats.prompt_evaluated,
+        });
         let figures = &mut progress.figures;
         figures.prompt_reused += stats.prompt_reused;
         figures.prompt_evaluated += stats.prompt_evaluated;
@@ -141,5 +142,31 @@ impl Agent<'_> {
             )),
             parsed => parsed.and_then(|reply| legal.check_reply(&reply).map(|()| reply)),
         }
+    }
+
+    /// The prompt with its tokens, section by section, for the trace and for whoever watches.
+    fn tell_of_prompt(&mut self, turn: u32, context: &Context) -> Result<(), AgentError> {
+        let counts = self
+            .generator
+            .count_parts(&context.prompt, &context.parts())?;
+        let tokens = match &counts {
+            Some(counts) => counts.total(),
+            None => self.generator.count(&context.prompt)?,
+        };
+        let template = counts.as_ref().map(|counts| counts.template);
+        let sections = context.counted(counts.as_ref());
+        self.observer.event(&Event::Prompt {
+            turn: turn as usize,
+            sections: sections.clone(),
+            template,
+            tokens,
+        });
+        self.trace.emit(trace::Event::Prompt {
+            turn,
+            sections,
+            tokens: tokens as u64,
+            template: template.map(|tokens| tokens as u64),
+        });
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use super::args_bench::{
     BenchBfcl, BenchHomeAssist, BenchReplay, BenchReport, BenchScore, BenchSteps, Measured, Tune,
 };
+use super::args_decide::Decide;
 use super::args_fewshot::Fewshot;
 use super::exit::Exit;
 use super::flags::{Everything, Generating, ModelPlaces, Places, SettingFlags, Toolboxes};
@@ -67,6 +68,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Generate text that a schema or a grammar accepts, and nothing else
     Generate(Box<Generate>),
+    /// Decide a question: one of several options, yes or no, or a level
+    Decide(Box<Decide>),
     /// List, fetch and check models
     #[command(subcommand)]
     Model(Model),
@@ -111,6 +114,10 @@ pub struct Run {
     /// the next turn, `+ LINE` is the next request
     #[arg(long, conflicts_with = "interactive")]
     pub listen: bool,
+    /// Show what the model reads in each turn: each part with its tokens, and how much of it had to
+    /// be evaluated
+    #[arg(long, conflicts_with = "quiet")]
+    pub explain: bool,
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,
@@ -367,6 +374,10 @@ pub struct Resume {
     /// tell
     #[arg(long, value_name = "OUTCOME", value_enum)]
     pub settle: Option<Settle>,
+    /// Show what the model reads in each turn: each part with its tokens, and how much of it had to
+    /// be evaluated
+    #[arg(long, conflicts_with = "quiet")]
+    pub explain: bool,
     /// Settings.
     #[command(flatten)]
     pub settings: SettingFlags<Everything>,

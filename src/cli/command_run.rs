@@ -68,6 +68,7 @@ pub fn run(context: &mut Context, args: &Run) -> Result<Exit, Failure> {
     let interrupts = Interrupts::install()?;
     let record = recorded(&layers, &context.surroundings.folder);
     let mut run = Runner::open(context, settings, args.yes, record, source)?;
+    run.explain = args.explain;
     if args.listen || context.terminal.can_ask() {
         run.inbox = Some(Inbox::new(|| io::stdin().lock()));
     }
@@ -120,6 +121,7 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
     let interrupts = Interrupts::install()?;
     let wait = settings.max_time;
     let mut run = Runner::open(context, settings, args.yes, Value::Null, None)?;
+    run.explain = args.explain;
     run.settlement = args.settle.map(|settle| match settle {
         Settle::Happened => Settlement::Happened,
         Settle::DidNotHappen => Settlement::DidNotHappen,
@@ -243,6 +245,8 @@ struct Runner {
     inbox: Option<Inbox>,
     /// What came of an interrupted call, where it was said beforehand.
     settlement: Option<Settlement>,
+    /// Whether prompts are shown.
+    explain: bool,
 }
 
 impl Runner {
@@ -287,6 +291,7 @@ impl Runner {
             hook,
             inbox: None,
             settlement: None,
+            explain: false,
         })
     }
 
@@ -326,7 +331,7 @@ impl Runner {
         let out = terminal.second_out();
         let columns = terminal.columns();
         let view = View::new(out, style, cancel.clone(), self.progress.clone(), columns);
-        view.with_hook(self.hook.clone())
+        view.with_hook(self.hook.clone()).explaining(self.explain)
     }
 
     /// A request that can never fit is refused before anything is recorded.

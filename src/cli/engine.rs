@@ -9,7 +9,8 @@ use crate::mask::{Lexicon, MaskStore};
 use crate::model::manifest::TemplateSource;
 use crate::model::{
     Cancel, ChatTemplate, Chosen, Format, GenerateError, GenerateRequest, Generation, Generator,
-    GgufInfo, Located, Manifest, Prompt, RandomSession, Session, inspect, locate, verify,
+    GgufInfo, Located, Manifest, Part, Prompt, RandomSession, Session, TokenCounts, inspect,
+    locate, verify,
 };
 use crate::vocab::{TokenId, Vocabulary};
 use indicatif::ProgressBar;
@@ -386,6 +387,14 @@ impl Generator for Remembering {
 
     fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
         self.inner.count(prompt)
+    }
+
+    fn count_parts(
+        &mut self,
+        prompt: &Prompt,
+        parts: &[Part],
+    ) -> Result<Option<TokenCounts>, GenerateError> {
+        self.inner.count_parts(prompt, parts)
     }
 
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {

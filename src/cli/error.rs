@@ -4,6 +4,7 @@
 use super::config::ConfigError;
 use super::exit::Exit;
 use crate::agent::{AgentError, StopReason};
+use crate::decide::{DecideError, OptionsError};
 use crate::fewshot::LearnedError;
 use crate::model::pull::VerifyError;
 use crate::model::{GenerateError, GgufError, LocateError, ManifestError, PullError, SessionError};
@@ -213,6 +214,19 @@ impl From<GenerateError> for Failure {
     }
 }
 
+impl From<DecideError> for Failure {
+    fn from(error: DecideError) -> Self {
+        match error {
+            DecideError::Generate(error) => error.into(),
+            DecideError::Cancelled => Self::new(Exit::Cancelled, "cancelled"),
+            DecideError::NoProbabilities { .. } => Self::new(Exit::Model, error.to_string()),
+            DecideError::EmptyQuestion | DecideError::Unspellable { .. } => {
+                Self::input(error.to_string())
+            }
+        }
+    }
+}
+
 impl From<AgentError> for Failure {
     fn from(error: AgentError) -> Self {
         match error {
@@ -277,6 +291,7 @@ macro_rules! input_errors {
 }
 
 input_errors!(
+    OptionsError,
     CommandError,
     SimulatedError,
     RegisterError,

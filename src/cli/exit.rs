@@ -18,7 +18,7 @@ pub enum Exit {
     Model = 4,
     /// Something given to work on is wrong.
     Input = 5,
-    /// The task ended without what was asked for.
+    /// The task ended without what was asked for, or nothing was decided.
     Unfinished = 6,
     /// Another run holds the house, the journal or the learned examples.
     Busy = 7,
@@ -58,7 +58,7 @@ impl Exit {
         ),
         (
             Self::Unfinished,
-            "the task ended without success: it failed, went round in circles, or nothing was left to do",
+            "the task failed, went in circles or had nothing left to do; or no option was likely enough",
         ),
         (
             Self::Busy,

@@ -24,6 +24,10 @@ pub struct Generating;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tuning;
 
+/// The model, and how the options of a decision are weighed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deciding;
+
 /// Where models are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelPlaces;
@@ -68,6 +72,12 @@ impl Taken for Tuning {
                 "policy" | "examples" | "max_examples" | "tools_in_prompt" | "mask_store"
             ),
         }
+    }
+}
+
+impl Taken for Deciding {
+    fn takes(setting: &Setting) -> bool {
+        setting.group == Group::Model || matches!(setting.name, "alpha" | "mask_store")
     }
 }
 

@@ -58,6 +58,18 @@ fn name_of(path: &Path) -> String {
 /// # Errors
 /// A blank request, or standard input that cannot be read.
 pub fn request(argument: &str) -> Result<String, Failure> {
+    not_blank(argument, "request", "say what is to be done")
+}
+
+/// A question: given as an argument, or `-` for standard input; not blank.
+///
+/// # Errors
+/// As [`request`].
+pub fn question(argument: &str) -> Result<String, Failure> {
+    not_blank(argument, "question", "say what is to be decided")
+}
+
+fn not_blank(argument: &str, what: &str, hint: &str) -> Result<String, Failure> {
     let text = if argument == "-" {
         read_text(Path::new("-"))?
     } else {
@@ -65,7 +77,7 @@ pub fn request(argument: &str) -> Result<String, Failure> {
     };
     let text = text.trim();
     if text.is_empty() {
-        return Err(Failure::input("the request is empty").hint("say what is to be done"));
+        return Err(Failure::input(format!("the {what} is empty")).hint(hint));
     }
     Ok(text.to_owned())
 }

@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod args_bench;
+pub mod args_decide;
 pub mod args_fewshot;
 mod bench_houses;
 mod bench_requests;
@@ -20,6 +21,7 @@ mod command_bench_report;
 mod command_bench_steps;
 mod command_config;
 mod command_conformance;
+mod command_decide;
 mod command_fewshot;
 mod command_generate;
 mod command_grammar;
@@ -35,6 +37,7 @@ mod doubt;
 mod engine;
 pub mod error;
 pub mod exit;
+mod explain;
 pub mod flags;
 mod inbox;
 mod input;
@@ -192,6 +195,7 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Exit, Failure> {
         Command::Run(args) => return command_run::run(context, args),
         Command::Task(Task::Resume(args)) => return command_run::resume(context, args),
         Command::Generate(args) => return command_generate::run(context, args),
+        Command::Decide(args) => return command_decide::run(context, args),
         Command::Model(command) => return command_model::run(context, command),
         Command::Bench(command) => return command_bench::run(context, command),
     }

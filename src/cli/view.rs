@@ -3,6 +3,7 @@
 //! Whatever comes from a model, a tool or a file is sanitised here.
 
 use super::doubt::sure;
+use super::explain;
 use super::style::{BAD, FAINT, GOOD, NAME, STRONG, WARN, paint};
 use super::wrap::{Layout, items, wrap};
 use crate::agent::{Event, Figures, Look, Observer, StopReason};
@@ -52,6 +53,8 @@ pub struct View<W: Write> {
     failure: Option<io::Error>,
     /// What is run after each turn.
     hook: Option<Program>,
+    /// Whether prompts are shown.
+    explain: bool,
 }
 
 impl<W: Write> std::fmt::Debug for View<W> {
@@ -83,6 +86,7 @@ impl<W: Write> View<W> {
             announced: false,
             failure: None,
             hook: None,
+            explain: false,
         }
     }
 
@@ -90,6 +94,13 @@ impl<W: Write> View<W> {
     #[must_use]
     pub fn with_hook(mut self, hook: Option<Program>) -> Self {
         self.hook = hook;
+        self
+    }
+
+    /// The same view, which shows what the model reads if `explain`.
+    #[must_use]
+    pub fn explaining(mut self, explain: bool) -> Self {
+        self.explain = explain;
         self
     }
 
@@ -169,6 +180,26 @@ impl<W: Write> View<W> {
             Event::TurnStarted { turn } => {
                 self.turn = Some(*turn);
                 Ok(())
+            }
+            Event::Prompt {
+                sections,
+                template,
+                tokens,
+                ..
+            } => {
+                let space = if self.busy { "\n" } else { "" };
+                let margin = self.margin();
+                let table = explain::prompt(sections, *template, *tokens, self.columns);
+                let title = paint(STRONG, "prompt");
+                write!(self.out, "{space}{margin}{title}\n{table}")
+            }
+            Event::Generated {
+                reused, evaluated, ..
+            } => {
+                // An empty line follows already.
+                self.busy = false;
+                let rows = explain::evaluation(*reused, *evaluated);
+                writeln!(self.out, "{rows}")
             }
             Event::Prefill { .. } | Event::Reply { .. } => Ok(()),
             Event::CallStarted { call, dry } => {
@@ -327,7 +358,8 @@ impl<W: Write> View<W> {
 impl<W: Write> Observer for View<W> {
     fn event(&mut self, event: &Event) {
         let told = self.announced && matches!(event, Event::RunStarted { .. });
-        if told || self.failure.is_some() {
+        let unasked = matches!(event, Event::Prompt { .. } | Event::Generated { .. });
+        if told || unasked && !self.explain || self.failure.is_some() {
             return;
         }
         if !matches!(event, Event::Prefill { .. }) {
@@ -452,6 +484,28 @@ fn as_json(event: &Event) -> Option<Value> {
             json!({ "event": "run_started", "task": task, "request": request, "resumed": resumed })
         }
         Event::TurnStarted { turn } => json!({ "event": "turn_started", "turn": turn }),
+        Event::Prompt {
+            turn,
+            sections,
+            template,
+            tokens,
+        } => json!({
+            "event": "prompt",
+            "turn": turn,
+            "sections": sections,
+            "template": template,
+            "tokens": tokens,
+        }),
+        Event::Generated {
+            turn,
+            reused,
+            evaluated,
+        } => json!({
+            "event": "generated",
+            "turn": turn,
+            "prompt_reused": reused,
+            "prompt_evaluated": evaluated,
+        }),
         Event::Prefill { .. } => return None,
         Event::Reply { text } => json!({ "event": "reply", "text": text }),
         Event::CallStarted { call, dry } => {
@@ -499,6 +553,7 @@ fn as_json(event: &Event) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::agent::Doubt;
+    use crate::trace::Section;
     use std::time::Duration;
 
     fn session() -> Vec<Event> {
@@ -671,6 +726,49 @@ mod tests {
 
         0 turns · 0.0 s · prompt: 0 tokens evaluated, 0 reused · written: 0 forced, 0 chosen
         ");
+    }
+
+    #[test]
+    fn prompts_are_shown_where_that_is_wanted() {
+        let mut events = session();
+        let prompt = |turn| Event::Prompt {
+            turn,
+            sections: vec![Section {
+                name: "request".into(),
+                text: "turn on the kitchen\u{202e} light".into(),
+                tokens: Some(6),
+            }],
+            template: Some(5),
+            tokens: 11,
+        };
+        let generated = |turn| Event::Generated {
+            turn,
+            reused: 4,
+            evaluated: 7,
+        };
+        for (at, turn) in [(5, 2), (2, 1)] {
+            events.insert(at, generated(turn));
+            events.insert(at, prompt(turn));
+        }
+        let explained = |style| {
+            let out = anstream::StripStream::new(Vec::new());
+            let bar = ProgressBar::hidden();
+            let view = View::new(out, style, Cancel::default(), bar, Some(60));
+            let mut view = view.explaining(true);
+            for event in &events {
+                view.event(event);
+            }
+            view.finish().unwrap();
+            String::from_utf8(view.into_inner().into_inner()).unwrap()
+        };
+        insta::assert_snapshot!(explained(Style::Session));
+        let lines = explained(Style::Json).lines().count();
+        assert_eq!(lines, events.len());
+        // Nobody asked.
+        assert_eq!(
+            shown(Style::Session, &events),
+            shown(Style::Session, &session())
+        );
     }
 
     #[test]

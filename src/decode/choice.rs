@@ -42,7 +42,7 @@ pub(super) struct Paths {
     /// Of each alternative: its tokens.
     pub(super) tokens: Vec<Vec<TokenId>>,
     /// Of each alternative: the tokens that may close it.
-    closing: Vec<Vec<TokenId>>,
+    pub(super) closing: Vec<Vec<TokenId>>,
 }
 
 #[derive(Debug, Default)]
@@ -347,6 +347,49 @@ mod tests {
             }
         }
         assert!(ruled_out > 0);
+    }
+
+    /// Characters that begin with the same bytes are not cut; one that all others begin with is an
+    /// alternative like them; and what is taken is what is written.
+    #[test]
+    fn alternatives_that_begin_alike_are_told_apart() {
+        let (asked, blank) = (prompt("about"), prompt(""));
+        for (pattern, begun, alternatives) in [
+            ("\"(红|绿)\"", "", &["红", "绿"][..]),
+            ("\"(no|not sure|nothing)\"", "no", &["", "t sure", "thing"]),
+            ("\"(a|ab|abc)\"", "a", &["", "b", "bc"]),
+        ] {
+            let mut taken = std::collections::BTreeSet::new();
+            for seed in 0..30 {
+                let said = generator(seed)
+                    .generate(&GenerateRequest {
+                        prompt: &asked,
+                        grammar: Some(&grammar_of(pattern)),
+                        sampling: Sampling::default(),
+                        max_tokens: 40,
+                        jump_ahead: true,
+                        calibration: Some(Calibration {
+                            blank: &blank,
+                            alpha: 1.0,
+                        }),
+                        cancel: Default::default(),
+                    })
+                    .unwrap();
+                let [choice] = &said.choices[..] else {
+                    panic!("{pattern}: {said:?}")
+                };
+                let texts = choice.alternatives.iter().map(|(text, _)| text.as_str());
+                let mut texts: Vec<&str> = texts.collect();
+                let own = texts[choice.taken];
+                assert_eq!(said.text, format!("\"{begun}{own}\""));
+                assert_eq!(choice.at, 1 + begun.len());
+                taken.insert(own.to_owned());
+                texts.sort_unstable();
+                assert_eq!(texts, alternatives);
+            }
+            // Random logits like what is short: what was looked for did happen.
+            assert!(!alternatives[0].is_empty() || taken.contains(""));
+        }
     }
 
     #[test]

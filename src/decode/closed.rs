@@ -7,8 +7,8 @@
 use crate::mask::{Matcher, MatcherError};
 use crate::model::generator::Chosen;
 
-/// Bytes of the longest alternative.
-const LONGEST: usize = 512;
+/// Bytes of the longest alternative of a closed set that is chosen from as a whole.
+pub const LONGEST: usize = 512;
 
 /// The alternatives of a string value that is about to be written.
 #[derive(Debug)]
@@ -48,11 +48,17 @@ pub(super) fn find(
     matcher: &mut Matcher,
     most: usize,
 ) -> Result<Option<ClosedSet>, MatcherError> {
-    let lead = match matcher.forced_bytes() {
+    let mut lead = match matcher.forced_bytes() {
         Ok(lead) => lead,
         Err(MatcherError::NeedsToken) => return Ok(None),
         Err(error) => return Err(error),
     };
+    // A character that is begun but not decided belongs to the alternatives.
+    let whole = match std::str::from_utf8(&lead) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Ok(_) | Err(_) => lead.len(),
+    };
+    lead.truncate(whole);
     if open_value([written, &lead].concat().as_slice()).is_none_or(|opened| opened < chosen) {
         return Ok(None);
     }

@@ -2,6 +2,7 @@
 
 use super::choice::Memo;
 use super::closing;
+use super::counts;
 use super::event::TokenEvent;
 use super::forced::Speller;
 use super::run::{Choices, Run, Written};
@@ -13,7 +14,7 @@ use crate::model::format::Format;
 use crate::model::generator::{
     Chosen, GenerateError, GenerateRequest, Generation, GenerationStats, Generator, Stop,
 };
-use crate::model::prompt::Prompt;
+use crate::model::prompt::{Part, Prompt, TokenCounts};
 use crate::model::session::{Evaluated, Session, SessionError};
 use crate::vocab::TokenId;
 use std::path::Path;
@@ -145,7 +146,7 @@ impl SessionGenerator {
             }
             all.extend(
                 self.session
-                    .tokenize(segment.text.as_bytes(), segment.trusted)?,
+                    .tokenize(segment.text.as_bytes(), segment.is_trusted())?,
             );
         }
         if rendered.stable >= rendered.segments.len() {
@@ -232,6 +233,16 @@ impl Generator for SessionGenerator {
 
     fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
         Ok(self.tokens(prompt)?.all.len())
+    }
+
+    fn count_parts(
+        &mut self,
+        prompt: &Prompt,
+        parts: &[Part],
+    ) -> Result<Option<TokenCounts>, GenerateError> {
+        let rendered = self.format.render(prompt)?;
+        let session = self.session.as_ref();
+        Ok(Some(counts::count(session, prompt, &rendered, parts)?))
     }
 
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {

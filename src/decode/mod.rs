@@ -10,6 +10,7 @@
 mod choice;
 mod closed;
 mod closing;
+mod counts;
 mod event;
 mod forced;
 mod generator;
@@ -18,8 +19,10 @@ mod sampler;
 mod softmax;
 mod weigh;
 
+pub use closed::LONGEST as LONGEST_ALTERNATIVE;
 pub use event::TokenEvent;
 pub use generator::{ProgressHook, SessionGenerator, TokenHook};
+pub use run::MOST_ALTERNATIVES;
 
 #[cfg(test)]
 mod tests;

@@ -68,8 +68,8 @@ impl From<ForcedError> for GenerateError {
     }
 }
 
-/// Alternatives of the largest set that is chosen from as a whole.
-pub(super) const MOST_ALTERNATIVES: usize = 256;
+/// Alternatives of the largest closed set that is chosen from as a whole.
+pub const MOST_ALTERNATIVES: usize = 256;
 
 /// What became of a choice among a closed set.
 enum Taken {
@@ -264,18 +264,25 @@ impl Run<'_> {
         let scores = choice::score(self.session, &base, &paths, weighing)?;
         let probabilities = choice::probabilities(&scores);
         let (taken, log_probability) = self.sampler.pick(&probabilities).ok_or_else(no_logits)?;
-        let tokens = &paths.tokens[taken];
-        if tokens.is_empty() {
-            // The empty text: the quote that closes it comes next.
-            self.session.set(&base, &mut |_| true)?;
-            return Ok(Taken::Nothing);
+        let mut tokens = paths.tokens[taken].clone();
+        let own = &set.alternatives[taken];
+        let longer = |other: &Vec<u8>| other.len() > own.len() && other.starts_with(own);
+        if set.alternatives.iter().any(longer) {
+            // What closes it is written with it: the next token might go on to another.
+            let all = [base.as_slice(), &tokens].concat();
+            self.session.set(&all, &mut |_| true)?;
+            let logits = self.session.logits();
+            let logit = |token: TokenId| logits[token as usize];
+            let closing = paths.closing[taken].iter().copied();
+            let likeliest = closing.max_by(|&a, &b| logit(a).total_cmp(&logit(b)));
+            tokens.push(likeliest.ok_or_else(no_logits)?);
         }
         let chosen = set.chosen(self.written.bytes.len(), &probabilities, taken);
         self.written.choices.push(chosen);
-        if let Some(stop) = self.pass(tokens)? {
+        if let Some(stop) = self.pass(&tokens)? {
             return Ok(Taken::Ended(stop));
         }
-        let all = [base.as_slice(), tokens].concat();
+        let all = [base.as_slice(), &tokens].concat();
         self.session.set(&all, &mut |_| true)?;
         for (at, &token) in tokens.iter().enumerate() {
             let last = at + 1 == tokens.len();

@@ -8,7 +8,7 @@ use crate::model::format::Format;
 use crate::model::generator::{
     Cancel, GenerateError, GenerateRequest, Generation, Generator, Sampling, Stop,
 };
-use crate::model::prompt::{Message, Prompt, Rendered, Role, Segment};
+use crate::model::prompt::{Message, Part, Prompt, Rendered, Role, Segment};
 use crate::model::random::RandomSession;
 use crate::model::session::Session;
 use crate::vocab::{Token, TokenId, TokenKind, Vocabulary};
@@ -107,10 +107,10 @@ impl Format for Plain {
     fn render(&self, prompt: &Prompt) -> Result<Rendered, GenerateError> {
         let mut rendered = Rendered::default();
         for (number, message) in prompt.messages.iter().enumerate() {
-            for (text, trusted) in [("<mark>", true), (message.content.as_str(), false)] {
+            for (text, message) in [("<mark>", None), (message.content.as_str(), Some(number))] {
                 rendered.segments.push(Segment {
                     text: text.to_owned(),
-                    trusted,
+                    message,
                 });
             }
             if number + 1 == prompt.stable {
@@ -519,4 +519,64 @@ fn what_does_not_fit_or_cannot_be_spelled_is_a_typed_error() {
             Err(error) => panic!("{pattern}: {error}"),
         }
     }
+}
+
+#[test]
+fn the_tokens_of_a_prompt_are_told_apart() {
+    let part = |message, start| Part { message, start };
+    // `the`, ` question` and so on are tokens: what begins inside of one counts where it begins.
+    let asked = prompt("about свет\nquestion");
+    let size = |text: &str| {
+        let session = RandomSession::new(vocabulary(), 16, 0);
+        session.tokenize(text.as_bytes(), false).unwrap().len()
+    };
+    let mut generator = generator(0);
+    let whole = [size("the question"), size("about свет\nquestion")];
+    for (parts, expected, template) in [
+        (vec![part(0, 0), part(1, 0)], vec![whole[0], whole[1]], 2),
+        (vec![part(1, 0)], vec![whole[1]], 2 + whole[0]),
+        (vec![], vec![], 2 + whole[0] + whole[1]),
+        (
+            vec![part(1, 99), part(0, 0), part(1, 0)],
+            vec![0, whole[0], whole[1]],
+            2,
+        ),
+    ] {
+        let counts = generator.count_parts(&asked, &parts).unwrap().unwrap();
+        assert_eq!(
+            (counts.parts.as_slice(), counts.template),
+            (&*expected, template)
+        );
+    }
+    let total = generator.count(&asked).unwrap();
+    for first in 0..12 {
+        for second in 0..22 {
+            let parts = [part(0, 0), part(0, first), part(1, 0), part(1, second)];
+            let counts = generator.count_parts(&asked, &parts).unwrap().unwrap();
+            assert_eq!(counts.total(), total, "{parts:?}");
+            assert_eq!(counts.template, 2);
+        }
+    }
+}
+
+/// A template may take the blanks around a content away: the places stay those of the content.
+#[test]
+fn what_a_template_trims_is_not_counted() {
+    let vocabulary = Arc::new(Vocabulary::of_bytes());
+    let mut generator = SessionGenerator::new(
+        "random",
+        Box::new(RandomSession::new(Arc::clone(&vocabulary), 4096, 0)),
+        Box::new(crate::model::ChatTemplate::plain()),
+        Arc::new(Lexicon::new(vocabulary)),
+        Arc::new(MaskStore::new(1 << 20)),
+        Limits::default(),
+    );
+    let asked = prompt("  one\ntwo \n");
+    let parts = [(0, 0), (1, 0), (1, 6)].map(|(message, start)| Part { message, start });
+    let counts = generator.count_parts(&asked, &parts).unwrap().unwrap();
+    assert_eq!(
+        counts.parts,
+        ["the question".len(), "one\n".len(), "two".len()]
+    );
+    assert_eq!(counts.total(), generator.count(&asked).unwrap());
 }

@@ -1,6 +1,6 @@
 //! Prompt and grammar in, text and optional scores out: all that a remote backend has.
 
-use super::prompt::Prompt;
+use super::prompt::{Part, Prompt, TokenCounts};
 use super::session::SessionError;
 use crate::grammar::Grammar;
 use std::sync::Arc;
@@ -158,6 +158,20 @@ pub trait Generator: Send {
     /// # Errors
     /// Where the template fails.
     fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError>;
+
+    /// The tokens of `prompt` part by part; all together as many as [`count`](Self::count) says.
+    /// `None`: the backend cannot tell.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    fn count_parts(
+        &mut self,
+        prompt: &Prompt,
+        parts: &[Part],
+    ) -> Result<Option<TokenCounts>, GenerateError> {
+        _ = (prompt, parts);
+        Ok(None)
+    }
 
     /// Writes.
     ///

@@ -25,7 +25,7 @@ pub use generator::{
 pub use gguf::{GgufError, GgufInfo, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use manifest::{Entry, Manifest, ManifestError};
-pub use prompt::{Message, Prompt, Rendered, Role, Segment};
+pub use prompt::{Message, Part, Prompt, Rendered, Role, Segment, TokenCounts};
 pub use pull::{Progress, PullError, PullSettings, pull, verify};
 pub use random::RandomSession;
 pub use scripted::{ScriptedGenerator, ScriptedReply};

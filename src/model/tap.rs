@@ -1,7 +1,7 @@
 //! A generator that is listened to: for recordings and for measurements.
 
 use super::generator::{Chosen, GenerateError, GenerateRequest, Generation, Generator};
-use super::prompt::Prompt;
+use super::prompt::{Part, Prompt, TokenCounts};
 
 /// Passes everything on, and shows what was written to `heard`.
 pub struct Tap<'g, F> {
@@ -37,6 +37,14 @@ impl<F: FnMut(&Generation) + Send> Generator for Tap<'_, F> {
 
     fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
         self.inner.count(prompt)
+    }
+
+    fn count_parts(
+        &mut self,
+        prompt: &Prompt,
+        parts: &[Part],
+    ) -> Result<Option<TokenCounts>, GenerateError> {
+        self.inner.count_parts(prompt, parts)
     }
 
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {

@@ -29,6 +29,9 @@ pub enum Event {
         sections: Vec<Section>,
         /// Its length in tokens.
         tokens: u64,
+        /// Those of them that are in no section: the chat template's own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        template: Option<u64>,
     },
     /// The grammar of a turn. The sink stores its text once, under its hash.
     Grammar {
@@ -176,6 +179,9 @@ pub struct Section {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// Its tokens, where the backend can tell them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 /// Figures of a generation or a run.

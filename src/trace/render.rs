@@ -167,11 +167,9 @@ impl Renderer {
     }
 
     fn prompt(&self, out: &mut String, event: &Map<String, Value>) {
-        field(
-            out,
-            "prompt",
-            &format!("{} tokens", text_of(event.get("tokens"))),
-        );
+        let tokens = text_of(event.get("tokens"));
+        let parts = parts_text(event);
+        field(out, "prompt", &format!("{tokens} tokens{parts}"));
         let Some(Value::Array(sections)) = event.get("sections") else {
             field(out, "", &text_of(event.get("sections")));
             return;
@@ -280,6 +278,35 @@ fn result(out: &mut String, event: &Map<String, Value>) {
         for change in changes {
             field(out, "changed", &text_of(Some(change)));
         }
+    }
+}
+
+/// `: role 23, request 6, template 12`, sections of one name together; nothing where the tokens
+/// were not told apart.
+fn parts_text(event: &Map<String, Value>) -> String {
+    let mut parts: Vec<(String, u64)> = Vec::new();
+    let sections = event.get("sections").and_then(Value::as_array);
+    for section in sections.into_iter().flatten() {
+        let Some(tokens) = section.get("tokens").and_then(Value::as_u64) else {
+            continue;
+        };
+        let name = text_of(section.get("name"));
+        match parts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(tokens),
+            None => parts.push((name, tokens)),
+        }
+    }
+    if let Some(tokens) = event.get("template").and_then(Value::as_u64) {
+        parts.push(("template".to_owned(), tokens));
+    }
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(name, tokens)| format!("{name} {tokens}"))
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
     }
 }
 

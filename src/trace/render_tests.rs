@@ -34,11 +34,25 @@ fn run() -> Vec<Event> {
         },
         Event::Prompt {
             turn: 1,
-            sections: vec![Section {
-                name: "tools".into(),
-                text: "a\nb\nc\nd\ne\nf".into(),
-            }],
+            sections: vec![
+                Section {
+                    name: "tools".into(),
+                    text: "a\nb\nc\nd\ne\nf".into(),
+                    tokens: Some(200),
+                },
+                Section {
+                    name: "step".into(),
+                    text: "{}".into(),
+                    tokens: Some(100),
+                },
+                Section {
+                    name: "step".into(),
+                    text: "done".into(),
+                    tokens: Some(12),
+                },
+            ],
             tokens: 412,
+            template: Some(100),
         },
         Event::Grammar {
             turn: 1,

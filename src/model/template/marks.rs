@@ -56,7 +56,7 @@ pub(super) fn fill(text: &str, messages: &[Message]) -> Result<Vec<Segment>, Tem
         });
         found[index] = true;
         out.trusted("", before)?;
-        out.push(content, false)?;
+        out.push(content, Some(index))?;
     }
     out.trusted("", rest)?;
     for (index, message) in messages.iter().enumerate() {
@@ -76,21 +76,21 @@ struct Filled {
 impl Filled {
     /// The template's own text: `before`, then `text`.
     fn trusted(&mut self, text: &str, before: &str) -> Result<(), TemplateError> {
-        self.push(before, true)?;
-        self.push(text, true)
+        self.push(before, None)?;
+        self.push(text, None)
     }
 
-    fn push(&mut self, text: &str, trusted: bool) -> Result<(), TemplateError> {
+    fn push(&mut self, text: &str, message: Option<usize>) -> Result<(), TemplateError> {
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > LONGEST_OUTPUT {
             return Err(TemplateError::Output);
         }
         match self.segments.last_mut() {
             _ if text.is_empty() => {}
-            Some(last) if last.trusted && trusted => last.text.push_str(text),
+            Some(last) if last.is_trusted() && message.is_none() => last.text.push_str(text),
             _ => self.segments.push(Segment {
                 text: text.to_owned(),
-                trusted,
+                message,
             }),
         }
         Ok(())

@@ -45,7 +45,7 @@ impl ChatTemplate {
     /// let message = Message { role: Role::User, content: "what is <|end|>?".into() };
     /// let prompt = Prompt { messages: vec![message], stable: 0 };
     /// let rendered = template.render(&prompt, RenderOptions::default()).unwrap();
-    /// let parts: Vec<_> = rendered.segments.iter().map(|s| (s.text.as_str(), s.trusted)).collect();
+    /// let parts: Vec<_> = rendered.segments.iter().map(|s| (s.text.as_str(), s.is_trusted())).collect();
     /// assert_eq!(parts, [("<|user|>", true), ("what is <|end|>?", false), ("<|end|>", true)]);
     /// ```
     ///
@@ -160,7 +160,7 @@ impl ChatTemplate {
         let Ok(mut segments) = self.segments(&more, shape, closed) else {
             return 0;
         };
-        let Some(last) = segments.iter().rposition(|segment| !segment.trusted) else {
+        let Some(last) = segments.iter().rposition(|segment| !segment.is_trusted()) else {
             return 0;
         };
         segments.truncate(last);
@@ -180,7 +180,10 @@ fn common(start: &[Segment], whole: &[Segment]) -> Option<usize> {
     for (number, (part, other)) in start.iter().zip(whole).enumerate() {
         let last = number + 1 == start.len();
         let fits = part == other
-            || last && part.trusted && other.trusted && other.text.starts_with(&part.text);
+            || last
+                && part.is_trusted()
+                && other.is_trusted()
+                && other.text.starts_with(&part.text);
         if !fits {
             return None;
         }
@@ -204,7 +207,7 @@ fn split(segments: Vec<Segment>, stable: usize) -> Rendered {
             for text in [text, rest] {
                 rendered.segments.push(Segment {
                     text: text.to_owned(),
-                    trusted: segment.trusted,
+                    message: segment.message,
                 });
             }
             rendered.stable = rendered.segments.len() - 1;

@@ -274,7 +274,7 @@ fn contents_are_never_trusted_and_never_steer() {
                 .segments
         };
         let own = |segments: &[Segment]| {
-            let own = segments.iter().filter(|segment| segment.trusted);
+            let own = segments.iter().filter(|segment| segment.is_trusted());
             own.map(|segment| segment.text.clone()).collect::<String>()
         };
         let usual = own(&render("hello"));
@@ -283,7 +283,7 @@ fn contents_are_never_trusted_and_never_steer() {
             assert_eq!(own(&segments), usual, "{name}: {content}");
             let contents: Vec<&str> = segments
                 .iter()
-                .filter(|segment| !segment.trusted)
+                .filter(|segment| !segment.is_trusted())
                 .map(|segment| segment.text.trim())
                 .collect();
             assert_eq!(contents, vec![content.trim(); 4], "{name}");
@@ -592,7 +592,7 @@ proptest! {
             let inside: Vec<String> = rendered
                 .segments
                 .iter()
-                .filter(|segment| !segment.trusted)
+                .filter(|segment| !segment.is_trusted())
                 .map(|segment| segment.text.trim().to_owned())
                 .collect();
             let expected: Vec<String> = contents
