@@ -23,7 +23,7 @@ def stand_in_for_torch():
     """XGrammar imports torch for the tensors of its interface; numpy's arrays do as well here."""
     try:
         import torch  # noqa: F401
-        return
+        return ()
     except ImportError:
         pass
 
@@ -41,20 +41,27 @@ def stand_in_for_torch():
 
         __ror__ = __or__
 
-    for name in ("torch", "torch.utils", "torch.utils.cpp_extension", "transformers", "triton"):
+    names = ("torch", "torch.utils", "torch.utils.cpp_extension", "transformers", "triton")
+    for name in names:
         sys.modules[name] = Anything(name)
-    sys.modules["transformers"].PreTrainedTokenizerBase = type("Base", (), {})
-    sys.modules["transformers"].PreTrainedTokenizerFast = type("Fast", (), {})
+    for name in ("PreTrainedTokenizerBase", "PreTrainedTokenizerFast", "LogitsProcessor"):
+        setattr(sys.modules["transformers"], name, type(name, (), {}))
+    return names
 
 
 class XGrammar:
     name = "XGrammar"
-    one_of = 1
+    one_of = 10
 
     def __init__(self, inputs):
-        stand_in_for_torch()
         import numpy
+        import tvm_ffi  # noqa: F401  # before the stand-in, which it would take for the real one
+
+        names = stand_in_for_torch()
         import xgrammar
+
+        for name in names:
+            del sys.modules[name]
 
         self.xgrammar = xgrammar
         tokens = [b"" if token is None else bytes.fromhex(token) for token in inputs["tokens"]]
@@ -201,6 +208,7 @@ class Worker:
         self.begin()
 
     def begin(self):
+        """Begins the process; where the library cannot even be set up, that is the end."""
         self.here, there = multiprocessing.Pipe()
         self.process = multiprocessing.Process(
             target=work, args=(self.kind, self.path, there), daemon=True
