@@ -3,8 +3,8 @@
 usage: python.py OUT [NAME...]    OUT holds peers.json and NAME.inputs.json
 
 Prints one table per vocabulary and adds the figures to peers.json. A library runs in a process of
-its own, so that a schema that it cannot do in time costs only that schema. Times of calls from
-Python include the call itself, some 0.3 us here, which is measured and printed.
+its own, so that a schema that it cannot do in time costs only that schema. Times include the call from Python; what
+a call that does nothing takes is printed.
 """
 
 import json
