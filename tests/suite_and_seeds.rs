@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use snaffle::bench::overlap::plain;
 use snaffle::bench::steps::{Kind, Plan};
 use snaffle::bench::suite;
 use snaffle::tool::home::HouseFile;
@@ -29,40 +30,21 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Lower case, numbers as `#`, anything but letters and marks as one blank.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let mut number = false;
-    for c in text.to_lowercase().chars() {
-        if c.is_numeric() {
-            if !number {
-                plain.push('#');
-            }
-            number = true;
-            continue;
-        }
-        number = number && matches!(c, '.' | ',');
-        if c.is_alphabetic() || c == '_' {
-            plain.push(c);
-        } else if !number && !plain.ends_with(' ') {
-            plain.push(' ');
-        }
-    }
-    plain.trim().to_owned()
-}
+/// What stands for a name or a hole: a letter that no text has.
+const MASK: &str = "ꙮ";
 
-/// `text` with every name as `_`, longest names first.
+/// `text` with every name as [`MASK`], longest names first.
 fn masked(text: &str, names: &[String]) -> String {
     let mut text = text.to_lowercase();
     let mut names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     for name in names.iter().filter(|name| !name.is_empty()) {
-        text = text.replace(name, "_");
+        text = text.replace(name, MASK);
     }
     plain(&text)
 }
 
-/// `text` with every hole as `_`.
+/// `text` with every hole as [`MASK`].
 fn holes_masked(text: &str) -> String {
     let mut masked = String::new();
     let mut rest = text;
@@ -71,7 +53,7 @@ fn holes_masked(text: &str) -> String {
             break;
         };
         masked.push_str(before);
-        masked.push('_');
+        masked.push_str(MASK);
         rest = next;
     }
     masked.push_str(rest);

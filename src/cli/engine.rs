@@ -8,9 +8,8 @@ use crate::decode::SessionGenerator;
 use crate::mask::{Lexicon, MaskStore};
 use crate::model::manifest::TemplateSource;
 use crate::model::{
-    Cancel, ChatTemplate, Chosen, Format, GenerateError, GenerateRequest, Generation, Generator,
-    GgufInfo, Located, Manifest, Part, Prompt, RandomSession, Session, TokenCounts, inspect,
-    locate, verify,
+    Cancel, ChatTemplate, Format, Generator, GgufInfo, Located, Manifest, RandomSession, Session,
+    inspect, locate, verify,
 };
 use crate::vocab::{TokenId, Vocabulary};
 use indicatif::ProgressBar;
@@ -29,7 +28,7 @@ const PREFIXES: usize = 16;
 /// A loaded model.
 pub struct Engine {
     /// What writes.
-    pub generator: Remembering,
+    pub generator: SessionGenerator,
     /// What the file says of itself.
     pub info: GgufInfo,
     located: Located,
@@ -70,7 +69,7 @@ impl Engine {
         let lexicon = Arc::new(Lexicon::new(vocabulary));
         let store = Arc::new(MaskStore::new(settings.mask_store));
         let format = Box::new(ChatTemplate::plain());
-        let inner = generator(
+        let generator = generator(
             RANDOM.to_owned(),
             Box::new(session),
             format,
@@ -78,7 +77,7 @@ impl Engine {
             &store,
         );
         Self {
-            generator: Remembering { inner, last: None },
+            generator,
             info: GgufInfo::default(),
             located: Located {
                 path: PathBuf::from(RANDOM),
@@ -106,9 +105,9 @@ impl Engine {
         let session = session(&located.path, settings)?;
         let lexicon = Arc::new(Lexicon::new(Arc::clone(session.vocabulary())));
         let store = Arc::new(MaskStore::new(settings.mask_store));
-        let mut inner = generator(name, session, format, &lexicon, &store);
+        let mut generator = generator(name, session, format, &lexicon, &store);
         let bar = progress.clone();
-        inner.on_progress(Some(Box::new(move |done, total| {
+        generator.on_progress(Some(Box::new(move |done, total| {
             if done >= total {
                 return bar.finish_and_clear();
             }
@@ -119,7 +118,7 @@ impl Engine {
             bar.set_position(done as u64);
         })));
         Ok(Self {
-            generator: Remembering { inner, last: None },
+            generator,
             info,
             located,
             lexicon,
@@ -134,7 +133,7 @@ impl Engine {
 
     /// As [`SessionGenerator::bytes_held`].
     pub fn bytes_held(&self) -> usize {
-        self.generator.inner.bytes_held()
+        self.generator.bytes_held()
     }
 
     /// Strength of calibrated choice that was fitted for it.
@@ -170,7 +169,7 @@ impl Engine {
     /// A file that exists and cannot be read.
     pub fn load_prefix(&mut self, settings: &Settings) -> Result<(), Failure> {
         if let Some(path) = self.prefix_path(settings) {
-            self.generator.inner.load_prefix(&path)?;
+            self.generator.load_prefix(&path)?;
         }
         Ok(())
     }
@@ -180,15 +179,17 @@ impl Engine {
     /// # Errors
     /// A file that cannot be written.
     pub fn save_prefix(&mut self, settings: &Settings) -> Result<(), Failure> {
-        let (Some(path), Some(prompt)) = (self.prefix_path(settings), self.generator.last.take())
-        else {
+        let Some(path) = self.prefix_path(settings) else {
             return Ok(());
         };
+        if !self.generator.has_prefix() {
+            return Ok(());
+        }
         if let Some(folder) = path.parent() {
             fs_err::create_dir_all(folder)?;
             drop_oldest(folder, PREFIXES)?;
         }
-        self.generator.inner.save_prefix(&prompt, &path)?;
+        self.generator.save_prefix(&path)?;
         Ok(())
     }
 
@@ -358,55 +359,4 @@ fn drop_oldest(folder: &Path, most: usize) -> std::io::Result<()> {
         fs_err::remove_file(path)?;
     }
     Ok(())
-}
-
-/// A generator that remembers its last prompt, whose stable part can then be saved.
-pub struct Remembering {
-    inner: SessionGenerator,
-    last: Option<Prompt>,
-}
-
-impl std::fmt::Debug for Remembering {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remembering").finish_non_exhaustive()
-    }
-}
-
-impl Generator for Remembering {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn obeys_grammar(&self) -> bool {
-        self.inner.obeys_grammar()
-    }
-
-    fn capacity(&self) -> usize {
-        self.inner.capacity()
-    }
-
-    fn count(&mut self, prompt: &Prompt) -> Result<usize, GenerateError> {
-        self.inner.count(prompt)
-    }
-
-    fn count_parts(
-        &mut self,
-        prompt: &Prompt,
-        parts: &[Part],
-    ) -> Result<Option<TokenCounts>, GenerateError> {
-        self.inner.count_parts(prompt, parts)
-    }
-
-    fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
-        self.last = Some(request.prompt.clone());
-        self.inner.generate(request)
-    }
-
-    fn weigh(
-        &mut self,
-        request: &GenerateRequest<'_>,
-        text: &str,
-    ) -> Result<Vec<Chosen>, GenerateError> {
-        self.inner.weigh(request, text)
-    }
 }

@@ -38,6 +38,8 @@ pub struct SessionGenerator {
     speller: Speller,
     /// The last grammar and its matcher before any text.
     compiled: Option<(Grammar, Matcher)>,
+    /// The byte-stable tokens of the last prompt.
+    stable: Vec<TokenId>,
     /// Where blanked prompts are evaluated, and what is known of them.
     shadow: Option<Box<dyn Session>>,
     memo: Memo,
@@ -72,6 +74,7 @@ impl SessionGenerator {
             store,
             limits,
             compiled: None,
+            stable: Vec::new(),
             shadow: None,
             memo: Memo::default(),
             on_token: None,
@@ -117,20 +120,20 @@ impl SessionGenerator {
         self.session.load(path)
     }
 
-    /// Saves the evaluated stable part of `prompt` for a later process; does nothing where it is
-    /// not what the session holds.
+    /// Whether the stable part of the last prompt is evaluated and was not saved yet.
+    pub fn has_prefix(&self) -> bool {
+        !self.stable.is_empty() && self.session.tokens().starts_with(&self.stable)
+    }
+
+    /// Saves the evaluated stable part of the last prompt for a later process, once; does nothing
+    /// where there is none ([`has_prefix`](Self::has_prefix)).
     ///
     /// # Errors
-    /// Where the template fails or the file cannot be written.
-    pub fn save_prefix(&mut self, prompt: &Prompt, path: &Path) -> Result<(), GenerateError> {
-        let tokens = self.tokens(prompt)?;
-        if tokens.stable > 0
-            && self
-                .session
-                .tokens()
-                .starts_with(&tokens.all[..tokens.stable])
-        {
-            self.session.save(tokens.stable, path)?;
+    /// Where the file cannot be written.
+    pub fn save_prefix(&mut self, path: &Path) -> Result<(), SessionError> {
+        if self.has_prefix() {
+            let stable = std::mem::take(&mut self.stable);
+            self.session.save(stable.len(), path)?;
         }
         Ok(())
     }
@@ -248,6 +251,7 @@ impl Generator for SessionGenerator {
     fn generate(&mut self, request: &GenerateRequest<'_>) -> Result<Generation, GenerateError> {
         let start = Instant::now();
         let prompt = self.tokens(request.prompt)?;
+        self.stable = prompt.all[..prompt.stable].to_vec();
         let capacity = self.session.capacity();
         // A reply may be cut short by the context's end, but not below a quarter of it.
         let reserved = request.max_tokens.min(capacity / 4);

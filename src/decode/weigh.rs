@@ -20,106 +20,95 @@ fn grammar(error: impl std::fmt::Display) -> GenerateError {
 pub(super) fn weigh(
     session: &mut dyn Session,
     speller: &Speller,
-    mut matcher: Matcher,
+    matcher: Matcher,
     prompt: &[TokenId],
     text: &str,
 ) -> Result<Vec<Chosen>, GenerateError> {
-    let text = text.as_bytes();
-    let mut tokens = prompt.to_vec();
-    let mut written = 0;
+    let mut along = Along {
+        matcher,
+        tokens: prompt.to_vec(),
+        text: text.as_bytes(),
+        written: 0,
+    };
     // As while it was written: the end of the last choice.
     let mut chosen_to = 0;
     let mut choices = Vec::new();
-    while written < text.len() {
-        let forced = speller.forced(session, &mut matcher)?;
-        if !forced.is_empty() {
-            let before = written;
-            for token in forced {
-                if !follow(
-                    session,
-                    &mut matcher,
-                    &mut tokens,
-                    text,
-                    &mut written,
-                    token,
-                )? {
-                    return Ok(choices);
-                }
-            }
-            if written > before {
-                continue;
-            }
+    while along.written < along.text.len() {
+        let before = along.written;
+        let forced = speller.forced(session, &mut along.matcher)?;
+        if !along.follow(session, &forced)? {
+            break;
         }
-        let set = closed::find(&text[..written], chosen_to, &mut matcher, MOST_ALTERNATIVES)
-            .map_err(grammar)?;
+        if along.written > before {
+            continue;
+        }
+        let set = closed::find(
+            &along.text[..before],
+            chosen_to,
+            &mut along.matcher,
+            MOST_ALTERNATIVES,
+        )
+        .map_err(grammar)?;
         if let Some(set) = set
             && let Some(taken) = set.alternatives.iter().position(|alternative| {
                 let whole = [set.lead.as_slice(), alternative, b"\""].concat();
-                text[written..].starts_with(&whole)
+                along.text[before..].starts_with(&whole)
             })
-            && let Some(paths) = Paths::of(&set, session, speller, &matcher)?
+            && let Some(paths) = Paths::of(&set, session, speller, &along.matcher)?
         {
-            let scores = choice::score(session, &tokens, &paths, None)?;
+            let scores = choice::score(session, &along.tokens, &paths, None)?;
             let probabilities = choice::probabilities(&scores);
-            choices.push(set.chosen(written, &probabilities, taken));
-            for &token in &paths.tokens[taken] {
-                if !follow(
-                    session,
-                    &mut matcher,
-                    &mut tokens,
-                    text,
-                    &mut written,
-                    token,
-                )? {
-                    return Ok(choices);
-                }
+            choices.push(set.chosen(before, &probabilities, taken));
+            if !along.follow(session, &paths.tokens[taken])? {
+                break;
             }
-            chosen_to = written;
+            chosen_to = along.written;
             if !paths.tokens[taken].is_empty() {
                 continue;
             }
         }
-        let rest = speller.spell(session, &text[written..])?;
-        let Some(&token) = rest.as_ref().and_then(|rest| rest.first()) else {
-            return Ok(choices);
+        let rest = speller.spell(session, &along.text[along.written..])?;
+        let Some(next) = rest.as_ref().and_then(|rest| rest.get(..1)) else {
+            break;
         };
-        let only = matcher.mask().map_err(grammar)?.single().is_some();
-        if !follow(
-            session,
-            &mut matcher,
-            &mut tokens,
-            text,
-            &mut written,
-            token,
-        )? {
-            return Ok(choices);
+        let only = along.matcher.mask().map_err(grammar)?.single().is_some();
+        if !along.follow(session, next)? {
+            break;
         }
         if !only {
-            chosen_to = written;
+            chosen_to = along.written;
         }
     }
     Ok(choices)
 }
 
-/// Goes past `token`, where the text goes on with it and the grammar takes it.
-fn follow(
-    session: &dyn Session,
-    matcher: &mut Matcher,
-    tokens: &mut Vec<TokenId>,
-    text: &[u8],
-    written: &mut usize,
-    token: TokenId,
-) -> Result<bool, GenerateError> {
-    let bytes = session.vocabulary().bytes(token);
-    if bytes.is_empty() || !text[*written..].starts_with(bytes) {
-        return Ok(false);
+/// A place in a text that is there already.
+struct Along<'t> {
+    matcher: Matcher,
+    /// The prompt's and the text's so far.
+    tokens: Vec<TokenId>,
+    text: &'t [u8],
+    /// Bytes of the text so far.
+    written: usize,
+}
+
+impl Along<'_> {
+    /// Goes past `tokens`, as far as the text goes on with them and the grammar takes them;
+    /// whether that was all of them.
+    fn follow(&mut self, session: &dyn Session, tokens: &[TokenId]) -> Result<bool, GenerateError> {
+        for &token in tokens {
+            let bytes = session.vocabulary().bytes(token);
+            if bytes.is_empty() || !self.text[self.written..].starts_with(bytes) {
+                return Ok(false);
+            }
+            if !self.matcher.accept_token(token).map_err(grammar)? {
+                return Ok(false);
+            }
+            self.written += bytes.len();
+            self.tokens.push(token);
+        }
+        Ok(true)
     }
-    if !matcher.accept_token(token).map_err(grammar)? {
-        return Ok(false);
-    }
-    *written += bytes.len();
-    tokens.push(token);
-    Ok(true)
 }
 
 #[cfg(test)]
