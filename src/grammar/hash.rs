@@ -120,9 +120,9 @@ impl Hashes {
             clamp,
         };
         let mut instructions = vec![0; program.instructions.len()];
-        for circle in components(program) {
-            hasher.component(&circle, &mut instructions);
-        }
+        each_component(program, |circle| {
+            hasher.component(circle, &mut instructions)
+        });
         for routine in &program.routines {
             if let Some(slot) = slots.get_mut(usize::from(routine.slot)) {
                 slot.1 = instructions[routine.entry as usize];
@@ -354,15 +354,14 @@ impl Hasher<'_> {
     }
 }
 
-/// Strongly connected components, each after those it leads to (Tarjan 1972, iteratively).
-fn components(program: &Program) -> Vec<Vec<Pc>> {
+/// Visits strongly connected components, each after those it leads to (Tarjan 1972, iteratively).
+fn each_component(program: &Program, mut visit: impl FnMut(&[Pc])) {
     const NEW: u32 = u32::MAX;
     let count = program.instructions.len();
     let mut index = vec![NEW; count];
     let mut low = vec![0_u32; count];
     let mut on_stack = vec![false; count];
     let mut stack: Vec<Pc> = Vec::new();
-    let mut found = Vec::new();
     let mut next_index = 0;
     let mut path: Vec<(Pc, usize, usize)> = Vec::new();
     let mut children: Vec<Pc> = Vec::new();
@@ -401,17 +400,14 @@ fn components(program: &Program) -> Vec<Vec<Pc>> {
                 low[parent as usize] = low[parent as usize].min(low[pc as usize]);
             }
             if low[pc as usize] == index[pc as usize] {
-                let mut members = Vec::new();
-                while let Some(member) = stack.pop() {
+                let from = stack.iter().rposition(|&member| member == pc);
+                let members = &stack[from.unwrap_or(0)..];
+                visit(members);
+                for &member in members {
                     on_stack[member as usize] = false;
-                    members.push(member);
-                    if member == pc {
-                        break;
-                    }
                 }
-                found.push(members);
+                stack.truncate(stack.len() - members.len());
             }
         }
     }
-    found
 }

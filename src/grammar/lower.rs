@@ -218,7 +218,10 @@ impl<'a> Lowerer<'a> {
                 let grammar = self.grammar;
                 let rule = grammar.rule(*id);
                 let mut size = SMALL_RULE;
-                if !rule.volatile && is_small(&rule.body, &mut size) {
+                let is_copied = !rule.volatile
+                    && (is_small(&rule.body, &mut size)
+                        || is_character(&rule.body) && self.is_wide(&rule.body, 0));
+                if is_copied {
                     // Copied to where it is used: fewer frames, and alternatives that merge.
                     return self.expr(&rule.body, next);
                 }
@@ -527,7 +530,7 @@ impl<'a> Lowerer<'a> {
             });
         }
         distance::prune(&mut program);
-        classify(&mut program);
+        program.classify();
         debug_assert_eq!(program.instructions[EXIT as usize], Instruction::Exit);
         Ok(program)
     }
@@ -555,6 +558,22 @@ fn is_small(expr: &Expr, left: &mut usize) -> bool {
     }
 }
 
+/// Whether an expression is a class, or a choice of a class and a few rules: a character of a
+/// string, or its escape.
+fn is_character(expr: &Expr) -> bool {
+    match expr {
+        Expr::Class(class) => class.ranges().len() <= LARGE_CLASS,
+        Expr::Alt(parts) => {
+            parts.len() <= 4
+                && parts.iter().all(|part| match part {
+                    Expr::Rule(_) => true,
+                    part => is_character(part),
+                })
+        }
+        _ => false,
+    }
+}
+
 /// Opens alternatives inside alternatives.
 fn flatten<'a>(parts: &'a [Expr], flat: &mut Vec<&'a Expr>) {
     for part in parts {
@@ -562,34 +581,5 @@ fn flatten<'a>(parts: &'a [Expr], flat: &mut Vec<&'a Expr>) {
             Expr::Alt(inner) => flatten(inner, flat),
             other => flat.push(other),
         }
-    }
-}
-
-/// Sorts the 256 bytes into classes that no instruction tells apart.
-fn classify(program: &mut Program) {
-    let mut starts = [false; 257];
-    starts[0] = true;
-    program.takes = vec![[0; 4]; program.instructions.len()];
-    for &(byte, _) in program.sets.iter().flat_map(|set| &set.edges) {
-        starts[usize::from(byte)] = true;
-        starts[usize::from(byte) + 1] = true;
-    }
-    for (pc, instruction) in program.instructions.iter().enumerate() {
-        let Instruction::Bytes(span) = instruction else {
-            continue;
-        };
-        for edge in &program.edges[span.range()] {
-            starts[usize::from(edge.low)] = true;
-            starts[usize::from(edge.high) + 1] = true;
-            for byte in edge.low..=edge.high {
-                program.takes[pc][usize::from(byte >> 6)] |= 1 << (byte & 63);
-            }
-        }
-    }
-    for byte in 0..=255_u8 {
-        if starts[usize::from(byte)] {
-            program.class_byte.push(byte);
-        }
-        program.class_of[usize::from(byte)] = (program.class_byte.len() - 1) as u8;
     }
 }

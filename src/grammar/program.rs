@@ -183,6 +183,35 @@ impl Program {
         body.saturating_add(self.distance[next as usize])
     }
 
+    /// Sorts the 256 bytes into classes that no instruction tells apart.
+    pub(crate) fn classify(&mut self) {
+        let mut starts = [false; 257];
+        starts[0] = true;
+        self.takes = vec![[0; 4]; self.instructions.len()];
+        for &(byte, _) in self.sets.iter().flat_map(|set| &set.edges) {
+            starts[usize::from(byte)] = true;
+            starts[usize::from(byte) + 1] = true;
+        }
+        for (pc, instruction) in self.instructions.iter().enumerate() {
+            let Instruction::Bytes(span) = instruction else {
+                continue;
+            };
+            for edge in &self.edges[span.range()] {
+                starts[usize::from(edge.low)] = true;
+                starts[usize::from(edge.high) + 1] = true;
+                for byte in edge.low..=edge.high {
+                    self.takes[pc][usize::from(byte >> 6)] |= 1 << (byte & 63);
+                }
+            }
+        }
+        for byte in 0..=255_u8 {
+            if starts[usize::from(byte)] {
+                self.class_byte.push(byte);
+            }
+            self.class_of[usize::from(byte)] = (self.class_byte.len() - 1) as u8;
+        }
+    }
+
     /// Number of byte classes.
     pub(crate) fn classes(&self) -> usize {
         self.class_byte.len()

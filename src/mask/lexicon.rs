@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::slice::{Slice, Slices};
 use crate::grammar::TokenReference;
 use crate::grammar::alphabet::{Alphabet, Resolved};
 use crate::vocab::{TokenId, TokenKind, TokenTrie, Vocabulary};
@@ -13,6 +14,7 @@ use crate::vocab::{TokenId, TokenKind, TokenTrie, Vocabulary};
 pub struct Lexicon {
     vocabulary: Arc<Vocabulary>,
     trie: TokenTrie,
+    slices: Slices,
     /// Names of control tokens, and text tokens that look like `<name>`.
     named: FxHashMap<Vec<u8>, TokenId>,
 }
@@ -32,6 +34,7 @@ impl Lexicon {
             }
         }
         Self {
+            slices: Slices::new(&trie, vocabulary.len()),
             vocabulary,
             trie,
             named,
@@ -48,9 +51,15 @@ impl Lexicon {
         &self.trie
     }
 
+    /// The tokens that have bytes of these kinds only (or of fewer), if they are worth taking at
+    /// once.
+    pub(super) fn slice(&self, kinds: u32) -> Option<Arc<Slice>> {
+        self.slices.of(&self.trie, kinds, self.vocabulary.len())
+    }
+
     /// Bytes of memory held beyond the vocabulary itself.
     pub fn bytes_held(&self) -> usize {
-        self.trie.bytes_held() + self.named.len() * 48
+        self.trie.bytes_held() + self.slices.bytes_held() + self.named.len() * 48
     }
 
     /// Whether the token is text, so that a grammar over characters can match it.

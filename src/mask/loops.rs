@@ -1,4 +1,5 @@
-//! Which bytes lead a state back to itself, or to one that allows the same.
+//! Which bytes lead a state back to itself, or to one that allows the same; and which lead into
+//! such a state.
 //!
 //! Inside a string nearly every character does, so that whole subtrees of the token trie can be
 //! allowed at once instead of being walked node by node. Where a string's length is bounded, each
@@ -20,12 +21,14 @@ const NOT_ASKED: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Loops {
     known: Vec<u32>,
-    /// By the state's hash: finding out makes states, which need not be made for each count.
-    alike: FxHashMap<u128, u32>,
+    /// By the state's hash and the live values it is inside of: finding out makes states, which
+    /// need not be made for each count.
+    alike: FxHashMap<(u128, u64), u32>,
 }
 
 impl Loops {
-    /// The kinds of bytes that lead from `state` back to itself, a bit each.
+    /// The kinds of bytes that lead from `state` back to itself, a bit each, without entering live
+    /// values on the way.
     pub(super) fn of(
         &mut self,
         automaton: &mut Automaton,
@@ -41,7 +44,8 @@ impl Loops {
             return Ok(known);
         }
         let mut alike = Alike::of(automaton, state);
-        if let Some(&looping) = self.alike.get(&alike.hash) {
+        let like = (alike.hash, alike.slots);
+        if let Some(&looping) = self.alike.get(&like) {
             self.known[state as usize] = looping;
             return Ok(looping);
         }
@@ -60,18 +64,87 @@ impl Loops {
         }
         looping &= !(leaving | 1 << BROKEN);
         // A state that no ASCII leads back to is hardly worth the steps.
-        if looping != 0 && characters_loop(automaton, state, kinds, &mut alike)? {
+        if looping != 0 && characters_lead(automaton, state, kinds, &mut alike)? {
             looping |= 1 << WHOLE;
         }
         self.known[state as usize] = looping;
-        self.alike.insert(alike.hash, looping);
+        self.alike.insert(like, looping);
         Ok(looping)
+    }
+
+    /// Where most bytes lead from `state`, if they stay there: the inside of a string, seen from
+    /// within, from its beginning, or from a place where some texts are treated apart.
+    pub(super) fn entry(
+        &mut self,
+        automaton: &mut Automaton,
+        state: StateId,
+        lexicon: &Lexicon,
+    ) -> Result<Option<Entry>, LimitError> {
+        let mut reached: SmallVec<[(StateId, u32); 8]> = SmallVec::new();
+        for byte in 0..128 {
+            if automaton.allows(state, byte) {
+                let next = automaton.step(state, byte)?;
+                match reached.iter_mut().find(|(other, _)| *other == next) {
+                    Some((_, count)) => *count += 1,
+                    None => reached.push((next, 1)),
+                }
+            }
+        }
+        let Some((inner, _)) = reached.into_iter().max_by_key(|&(_, count)| count) else {
+            return Ok(None);
+        };
+        // Where a part may end, its exits must be found one by one.
+        if automaton.exits(inner) {
+            return Ok(None);
+        }
+        let looping = self.of(automaton, inner, lexicon)?;
+        if looping == 0 {
+            return Ok(None);
+        }
+        let kinds = lexicon.trie().kinds();
+        let mut alike = Alike::of(automaton, inner);
+        let mut firsts = [0_u64; 4];
+        for byte in 0..128_u8 {
+            if looping >> kinds[usize::from(byte)] & 1 != 0 && automaton.allows(state, byte) {
+                let next = automaton.step(state, byte)?;
+                if alike.is(automaton, next) {
+                    firsts[usize::from(byte >> 6)] |= 1 << (byte & 63);
+                }
+            }
+        }
+        if looping >> WHOLE & 1 != 0 && characters_lead(automaton, state, kinds, &mut alike)? {
+            firsts[2] = u64::MAX;
+            firsts[3] = u64::MAX;
+        }
+        Ok(Some(Entry {
+            inner,
+            kinds: looping,
+            firsts,
+        }))
+    }
+}
+
+/// The way into a state that most bytes lead back to.
+pub(super) struct Entry {
+    pub(super) inner: StateId,
+    /// The kinds of bytes that lead from there back to it.
+    pub(super) kinds: u32,
+    /// The bytes that lead there, or begin characters that do; as 256 bits.
+    pub(super) firsts: [u64; 4],
+}
+
+impl Entry {
+    /// Whether `byte` leads in.
+    pub(super) fn begins_with(&self, byte: u8) -> bool {
+        self.firsts[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
     }
 }
 
 /// The states that allow the same as a given one, as far as any token goes.
 struct Alike {
     hash: u128,
+    /// The live values that they are inside of.
+    slots: u64,
     /// The last that was asked about: a kind's bytes mostly lead to one state.
     last: (StateId, bool),
 }
@@ -80,6 +153,7 @@ impl Alike {
     fn of(automaton: &mut Automaton, state: StateId) -> Self {
         Self {
             hash: automaton.hash(state),
+            slots: automaton.slots(state),
             last: (state, true),
         }
     }
@@ -95,8 +169,9 @@ impl Alike {
     }
 }
 
-/// Whether every character of several bytes leads from `state` back to it, or to one like it.
-fn characters_loop(
+/// Whether every character of several bytes leads from `state` to one that is `alike`, and enters
+/// no live values inside the character.
+fn characters_lead(
     automaton: &mut Automaton,
     state: StateId,
     kinds: &[u8; 256],
@@ -113,6 +188,7 @@ fn characters_loop(
         &[(0xF1, 0xF3), (0x80, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
         &[(0xF4, 0xF4), (0x80, 0x8F), (0x80, 0xBF), (0x80, 0xBF)],
     ];
+    let slots = automaton.slots(state) | alike.slots;
     for sequence in SEQUENCES {
         let mut reached: SmallVec<[StateId; 4]> = SmallVec::from_slice(&[state]);
         for &(low, high) in sequence {
@@ -123,7 +199,7 @@ fn characters_loop(
                         continue;
                     }
                     let to = automaton.step(from, byte)?;
-                    if to == DEAD_STATE {
+                    if to == DEAD_STATE || automaton.slots(to) & !slots != 0 {
                         return Ok(false);
                     }
                     if !next.contains(&to) {

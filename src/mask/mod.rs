@@ -7,6 +7,7 @@ mod batch;
 mod lexicon;
 mod loops;
 mod matcher;
+mod slice;
 mod store;
 mod token_mask;
 mod walk;

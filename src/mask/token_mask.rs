@@ -30,7 +30,7 @@ impl TokenMask {
         if tokens.len() * 16 < size || tokens.len() < 64 {
             tokens.sort_unstable();
             tokens.dedup();
-            if tokens.len() * 32 <= size {
+            if tokens.len() * 64 <= size {
                 return Self::Sparse(tokens.as_slice().into());
             }
         }
@@ -61,9 +61,9 @@ impl TokenMask {
             }
             list.into_boxed_slice()
         };
-        if members * 32 <= size {
+        if members * 64 <= size {
             Self::Sparse(collect(true, members))
-        } else if (size - members) * 32 <= size {
+        } else if (size - members) * 64 <= size {
             Self::Complement {
                 missing: collect(false, size - members),
                 size: size as u32,

@@ -3,6 +3,8 @@
 //! Nodes are in preorder and each knows where its subtree ends, so a walk is a loop over an array
 //! that skips what it does not need. Tokens that spell the same bytes are leaves beside each other.
 
+use rustc_hash::FxHashMap;
+
 use super::{TokenId, TokenKind, Vocabulary};
 
 /// No token ends at this node.
@@ -73,9 +75,27 @@ pub struct TrieNode {
     pub depth: u16,
     /// The last of those bytes.
     pub byte: u8,
+    /// The kind of that byte where it stands: [`WHOLE`] as part of a character, [`BROKEN`] where
+    /// the bytes that lead here are no beginning of UTF-8. With [`CUT_OFF`].
+    kind: u8,
 }
 
-/// Sets [`TrieNode::kinds`].
+/// Marks the kind of a node where a token ends in the middle of a character.
+const CUT_OFF: u8 = 0x80;
+
+impl TrieNode {
+    /// The kind of the last byte, a bit.
+    pub(super) fn own_kind(&self) -> u32 {
+        1 << (self.kind & !CUT_OFF)
+    }
+
+    /// The kinds that only the token that ends here is of, not those that go on.
+    pub(super) fn token_kinds(&self) -> u32 {
+        u32::from(self.kind & CUT_OFF != 0) << BROKEN
+    }
+}
+
+/// Sets what a node says of kinds.
 fn mark_kinds(nodes: &mut [TrieNode], kinds: &[u8; 256], depth: usize) {
     // Forwards: whether a node is inside a character, ends one, or is no UTF-8.
     #[derive(Clone, Copy, PartialEq)]
@@ -109,19 +129,22 @@ fn mark_kinds(nodes: &mut [TrieNode], kinds: &[u8; 256], depth: usize) {
         at_level[level] = (place, start);
         places.push(place);
     }
+    for (node, &place) in nodes.iter_mut().zip(&places) {
+        node.kind = match (place, kinds[usize::from(node.byte)]) {
+            (Place::Invalid, _) => BROKEN,
+            (_, BROKEN) => WHOLE,
+            (_, kind) => kind,
+        };
+        if place == Place::Inside && node.token != NO_TOKEN {
+            node.kind |= CUT_OFF;
+        }
+    }
     // Backwards, what is below a node is known before the node.
     let mut below = vec![0_u32; depth + 2];
     for (node, place) in nodes.iter_mut().zip(places).rev() {
         let level = usize::from(node.depth);
         let mut found = std::mem::take(&mut below[level]);
-        let kind = kinds[usize::from(node.byte)];
-        let own = match place {
-            Place::Boundary | Place::Inside if kind == BROKEN => WHOLE,
-            _ => kind,
-        };
-        let cut_off = place == Place::Inside && node.token != NO_TOKEN;
-        below[level - 1] |=
-            found | 1 << own | u32::from(cut_off || place == Place::Invalid) << BROKEN;
+        below[level - 1] |= found | node.own_kind() | node.token_kinds();
         if place != Place::Boundary && found != 0 {
             // What is below begins in the middle of a character.
             found |= 1 << BROKEN;
@@ -130,12 +153,28 @@ fn mark_kinds(nodes: &mut [TrieNode], kinds: &[u8; 256], depth: usize) {
     }
 }
 
+/// How many tokens there are of each set of kinds.
+fn count_sets(nodes: &[TrieNode], depth: usize) -> Vec<(u32, u32)> {
+    let mut counts: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut ways = vec![0_u32; depth + 1];
+    for node in nodes {
+        let level = usize::from(node.depth);
+        ways[level] = ways[level - 1] | node.own_kind();
+        if node.token != NO_TOKEN {
+            *counts.entry(ways[level] | node.token_kinds()).or_default() += 1;
+        }
+    }
+    counts.into_iter().collect()
+}
+
 /// The trie of a vocabulary's text and byte tokens.
 #[derive(Debug)]
 pub struct TokenTrie {
     nodes: Vec<TrieNode>,
     tokens: Vec<TokenId>,
     kinds: [u8; 256],
+    /// How many tokens there are of each set of kinds.
+    sets: Vec<(u32, u32)>,
     /// For each byte, where the nodes that begin with it start; and the end.
     roots: Box<[u32; 257]>,
     depth: usize,
@@ -183,6 +222,7 @@ impl TokenTrie {
                     // Twins come first, as leaves of their own.
                     for &(_, twin) in &tokens[at + 1..at + twins] {
                         nodes.push(TrieNode {
+                            kind: 0,
                             kinds: 0,
                             before: 0,
                             end: nodes.len() as u32 + 1,
@@ -194,6 +234,7 @@ impl TokenTrie {
                 }
                 path.push(nodes.len());
                 nodes.push(TrieNode {
+                    kind: 0,
                     kinds: 0,
                     before: 0,
                     end: 0,
@@ -222,12 +263,96 @@ impl TokenTrie {
         }
         mark_kinds(&mut nodes, &kinds, depth);
         Self {
+            sets: count_sets(&nodes, depth),
             tokens: in_order,
             kinds,
             nodes,
             roots,
             depth,
         }
+    }
+
+    /// How many tokens have bytes of these kinds (a bit each) only.
+    pub(crate) fn tokens_of(&self, kinds: u32) -> usize {
+        let within = self.sets.iter().filter(|set| set.0 & !kinds == 0);
+        within.map(|set| set.1 as usize).sum()
+    }
+
+    /// Splits the tokens by the kinds of bytes that they are made of: those that have no others
+    /// than `kinds` (a bit each), and the trie of the rest, with the number that each of its nodes
+    /// has here. Below a byte of another kind, that trie is the same as this one.
+    pub(crate) fn split_off(&self, kinds: u32) -> (Vec<TokenId>, Self, Vec<u32>) {
+        // Forwards: whether the token at a node goes to the rest.
+        let mut inside = Vec::new();
+        let mut ways = vec![0_u32; self.depth + 1];
+        let mut keeps = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let level = usize::from(node.depth);
+            ways[level] = ways[level - 1] | node.own_kind();
+            let is_inside = (ways[level] | node.token_kinds()) & !kinds == 0;
+            if node.token != NO_TOKEN && is_inside {
+                inside.push(node.token);
+            }
+            keeps.push(node.token != NO_TOKEN && !is_inside);
+        }
+        let is_rest = keeps.clone();
+        // Backwards: a node is kept where something below it is.
+        let mut below = vec![false; self.depth + 2];
+        for (node, keep) in self.nodes.iter().zip(&mut keeps).rev() {
+            let level = usize::from(node.depth);
+            *keep |= std::mem::take(&mut below[level]);
+            below[level - 1] |= *keep;
+        }
+        let mut nodes: Vec<TrieNode> = Vec::new();
+        let mut origins = Vec::new();
+        let mut tokens = Vec::new();
+        let mut roots = Box::new([0_u32; 257]);
+        let mut next_root = 0;
+        // The nodes on the way to the last one.
+        let mut kept: Vec<usize> = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate().filter(|&(at, _)| keeps[at]) {
+            while kept
+                .last()
+                .is_some_and(|&last| nodes[last].depth >= node.depth)
+                && let Some(last) = kept.pop()
+            {
+                nodes[last].end = nodes.len() as u32;
+            }
+            if node.depth == 1 {
+                while next_root <= usize::from(node.byte) {
+                    roots[next_root] = nodes.len() as u32;
+                    next_root += 1;
+                }
+            }
+            let token = if is_rest[at] { node.token } else { NO_TOKEN };
+            kept.push(nodes.len());
+            origins.push(at as u32);
+            nodes.push(TrieNode {
+                before: tokens.len() as u32,
+                token,
+                ..*node
+            });
+            if token != NO_TOKEN {
+                tokens.push(token);
+            }
+        }
+        let count = nodes.len() as u32;
+        for last in kept {
+            nodes[last].end = count;
+        }
+        roots[next_root..].fill(count);
+        nodes.shrink_to_fit();
+        tokens.shrink_to_fit();
+        origins.shrink_to_fit();
+        let rest = Self {
+            tokens,
+            kinds: self.kinds,
+            sets: count_sets(&nodes, self.depth),
+            nodes,
+            roots,
+            depth: self.depth,
+        };
+        (inside, rest, origins)
     }
 
     /// All nodes, in preorder.
@@ -254,6 +379,16 @@ impl TokenTrie {
             None => self.tokens.len(),
         };
         &self.tokens[start..end]
+    }
+
+    /// The tokens that begin with `byte`.
+    pub(crate) fn tokens_from(&self, byte: u8) -> &[TokenId] {
+        let before = |at: usize| match self.nodes.get(at) {
+            Some(node) => node.before as usize,
+            None => self.tokens.len(),
+        };
+        let root = self.root(byte);
+        &self.tokens[before(root.start)..before(root.end)]
     }
 
     /// The nodes of tokens that begin with `byte`.
@@ -299,5 +434,6 @@ impl TokenTrie {
         self.nodes.capacity() * size_of::<TrieNode>()
             + self.tokens.capacity() * size_of::<TokenId>()
             + size_of_val(&*self.roots)
+            + self.sets.capacity() * 8
     }
 }
