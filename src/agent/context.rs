@@ -299,15 +299,16 @@ fn last_step(layout: &Layout, task: &Task, open: &[String]) -> Option<LastStep> 
     let last = task.last.as_ref()?;
     let call = Reply::Calls(vec![last.call.clone()]).to_text();
     let known = known(task, layout.summary_bytes);
-    let mut text = result_text(layout, last.result.as_ref());
-    if let Some(StepResult::Ok(value)) = &last.result {
-        if !open.is_empty() {
-            text.push_str("\nStill to do: ");
-            text.push_str(&open.join(", "));
-        } else if task.current().is_none_or(State::may_answer) {
-            text.push('\n');
-            text.push_str(&ending(value));
-        }
+    let may_end = open.is_empty() && task.current().is_none_or(State::may_answer);
+    let mut text = match &last.result {
+        Some(StepResult::Ok(value)) if may_end => ended_text(layout, value),
+        result => result_text(layout, result.as_ref()),
+    };
+    if let Some(StepResult::Ok(_)) = &last.result
+        && !open.is_empty()
+    {
+        text.push_str("\nStill to do: ");
+        text.push_str(&open.join(", "));
     }
     if let Some((question, reply)) = &task.reply {
         text.push_str(&format!(
@@ -352,7 +353,7 @@ fn sample_ending() -> (String, String) {
         format!(
             "Result: {}\n{}",
             crate::call::json::spaced(&result),
-            ending(&result)
+            ending(Some("hall fan: on"))
         ),
         Reply::Answer("hall fan: on".to_owned()).to_text(),
     )
@@ -371,17 +372,37 @@ fn known(task: &Task, limit: usize) -> String {
     }
 }
 
+/// What the model is told came of a call after which the task may end: the result, and how to end.
+/// The tool's own words (the member `text` of its result) stand in the answer and are not said
+/// twice.
+fn ended_text(layout: &Layout, result: &Value) -> String {
+    let words = result.get("text").and_then(Value::as_str).map(str::trim);
+    let words = words.filter(|words| !words.is_empty());
+    let mut rest = result.clone();
+    if let Some(members) = rest.as_object_mut()
+        && members.len() > 1
+        && words.is_some_and(|words| words.len() <= MOST_WORDS)
+    {
+        members.shift_remove("text");
+    }
+    let rest = result_text(layout, Some(&StepResult::Ok(rest)));
+    format!("{rest}\n{}", ending(words))
+}
+
 /// How a step that went well may end the task: an answer made of the tool's own words where it
-/// has any (the member `text` of its result), so that a model that copies tells the truth.
-fn ending(result: &Value) -> String {
-    match result.get("text").and_then(Value::as_str) {
-        Some(text) if !text.trim().is_empty() => format!(
+/// has any, so that a model that copies tells the truth.
+fn ending(words: Option<&str>) -> String {
+    match words {
+        Some(words) => format!(
             "If nothing is left to do, reply {}",
-            Reply::Answer(shorten(text.trim(), 200)).to_text()
+            Reply::Answer(shorten(words, MOST_WORDS)).to_text()
         ),
-        _ => "If nothing is left to do, reply with an answer.".to_owned(),
+        None => "If nothing is left to do, reply with an answer.".to_owned(),
     }
 }
+
+/// Most bytes of the tool's own words in an answer that the model is shown.
+const MOST_WORDS: usize = 200;
 
 /// `text`, cut between characters where it is longer than `limit` bytes; the cut says so.
 fn shorten(text: &str, limit: usize) -> String {
