@@ -5,7 +5,9 @@
 //! instruction.
 
 use regex_syntax::utf8::Utf8Sequences;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 
 use super::ast::CharClass;
 use super::limits::{Bound, LimitError};
@@ -23,6 +25,9 @@ pub(super) struct Code {
     pub(super) missing: [bool; 256],
     spellable: [bool; 256],
     limit: usize,
+    /// By hash: the instructions that take a byte, and the calls. What is the same is written
+    /// once, so that the same texts lead to the same states.
+    same: FxHashMap<u64, SmallVec<[Pc; 1]>>,
 }
 
 impl Code {
@@ -41,6 +46,7 @@ impl Code {
             missing: [false; 256],
             spellable,
             limit,
+            same: FxHashMap::default(),
         }
     }
 
@@ -49,6 +55,32 @@ impl Code {
         self.instructions.push(instruction);
         self.slot_of.push(self.slot);
         Ok((self.instructions.len() - 1) as Pc)
+    }
+
+    /// Matches a routine, then goes on at `next`.
+    pub(super) fn call(&mut self, routine: u32, next: Pc) -> Result<Pc, LimitError> {
+        let call = Instruction::Call { routine, next };
+        let mut hasher = FxHasher::default();
+        (self.slot, routine, next).hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_same = |pc: &Pc| self.instructions[*pc as usize] == call && self.is_here(*pc);
+        if let Some(&known) = self
+            .same
+            .get(&hash)
+            .into_iter()
+            .flatten()
+            .find(|pc| is_same(pc))
+        {
+            return Ok(known);
+        }
+        let pc = self.push(call)?;
+        self.same.entry(hash).or_default().push(pc);
+        Ok(pc)
+    }
+
+    /// Whether an instruction belongs to the same live values as what is being compiled.
+    fn is_here(&self, pc: Pc) -> bool {
+        self.slot_of[pc as usize] == self.slot
     }
 
     /// Whether all of `bytes` can be spelled; notes those that cannot.
@@ -109,11 +141,32 @@ impl Code {
             }
             return Ok(DEAD);
         }
+        let mut hasher = FxHasher::default();
+        (self.slot, &self.edges[start..]).hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_same = |pc: &Pc| match self.instructions[*pc as usize] {
+            Instruction::Bytes(other) => {
+                self.edges[other.range()] == self.edges[start..] && self.is_here(*pc)
+            }
+            _ => false,
+        };
+        if let Some(&known) = self
+            .same
+            .get(&hash)
+            .into_iter()
+            .flatten()
+            .find(|pc| is_same(pc))
+        {
+            self.edges.truncate(start);
+            return Ok(known);
+        }
         let span = Span {
             start: start as u32,
             len: (self.edges.len() - start) as u32,
         };
-        self.push(Instruction::Bytes(span))
+        let pc = self.push(Instruction::Bytes(span))?;
+        self.same.entry(hash).or_default().push(pc);
+        Ok(pc)
     }
 
     /// The UTF-8 sequences of a class as a small deterministic network.
@@ -147,7 +200,6 @@ impl Code {
             }
         }
         let mut pcs = vec![DEAD; nodes.len()];
-        let mut same: FxHashMap<Vec<Edge>, Pc> = FxHashMap::default();
         for at in (0..nodes.len()).rev() {
             let mut edges: Vec<Edge> = nodes[at]
                 .iter()
@@ -159,14 +211,7 @@ impl Code {
                 .collect();
             edges.sort_unstable_by_key(|edge| edge.low);
             merge(&mut edges);
-            pcs[at] = match same.get(&edges) {
-                Some(&pc) => pc,
-                None => {
-                    let pc = self.take(&edges)?;
-                    same.insert(edges, pc);
-                    pc
-                }
-            };
+            pcs[at] = self.take(&edges)?;
         }
         Ok(pcs[0])
     }

@@ -226,7 +226,7 @@ impl<'a> Lowerer<'a> {
                     return self.expr(&rule.body, next);
                 }
                 let routine = self.routine(Target::Rule(*id));
-                Ok(self.code.push(Instruction::Call { routine, next })?)
+                Ok(self.code.call(routine, next)?)
             }
             Expr::Unordered(set) => self.unordered(set, next),
             Expr::Token { token, negated } => self.token(token, *negated, next),
@@ -277,7 +277,7 @@ impl<'a> Lowerer<'a> {
             }
             Expr::Rule(id) => {
                 let routine = self.routine(Target::NonEmpty(*id));
-                Ok(self.code.push(Instruction::Call { routine, next })?)
+                Ok(self.code.call(routine, next)?)
             }
         }
     }
@@ -356,7 +356,7 @@ impl<'a> Lowerer<'a> {
                     return Ok(DEAD);
                 }
                 let routine = self.routine(Target::Rest(&parts[at], close));
-                next = self.code.push(Instruction::Call { routine, next })?;
+                next = self.code.call(routine, next)?;
             } else {
                 next = self.expr(&parts[at], next)?;
             }
@@ -469,7 +469,7 @@ impl<'a> Lowerer<'a> {
     fn class(&mut self, class: &CharClass, next: Pc) -> Result<Pc, LowerError> {
         if class.ranges().len() > LARGE_CLASS {
             let routine = self.routine(Target::Class(class.clone()));
-            return Ok(self.code.push(Instruction::Call { routine, next })?);
+            return Ok(self.code.call(routine, next)?);
         }
         Ok(self.code.class_here(class, next)?)
     }

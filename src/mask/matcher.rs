@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use super::lexicon::Lexicon;
 use super::store::MaskStore;
 use super::token_mask::TokenMask;
@@ -40,6 +42,9 @@ struct Core {
     automaton: Automaton,
     /// Per state: its mask, as long as the store (or somebody else) keeps it.
     masks: Vec<Weak<TokenMask>>,
+    /// The same by what can follow: where a text's length is counted, each character leads to
+    /// another state, but mostly to one that allows the same.
+    alike: FxHashMap<u128, Weak<TokenMask>>,
     walker: Walker,
 }
 
@@ -50,7 +55,7 @@ pub struct MatcherStats {
     pub asked: u64,
     /// Those that neither the state nor the store knew.
     pub computed: u64,
-    /// Time spent on masks that the state did not know.
+    /// Time spent on masks that neither the state nor one like it knew.
     pub time: Duration,
 }
 
@@ -122,14 +127,27 @@ impl Core {
         if let Some(known) = self.known(state) {
             return Ok(known);
         }
-        let started = Instant::now();
-        let found = self
-            .walker
-            .mask(&mut self.automaton, state, &shared.lexicon, &shared.store)?;
         if self.masks.len() <= state as usize {
             self.masks.resize(self.automaton.states(), Weak::new());
         }
-        self.masks[state as usize] = Arc::downgrade(&found.mask);
+        let hash = self.automaton.hash(state);
+        if let Some(alike) = self.alike.get(&hash)
+            && let Some(mask) = alike.upgrade()
+        {
+            self.masks[state as usize].clone_from(alike);
+            return Ok(mask);
+        }
+        let started = Instant::now();
+        let found = self.walker.mask(
+            &mut self.automaton,
+            state,
+            hash,
+            &shared.lexicon,
+            &shared.store,
+        )?;
+        let weak = Arc::downgrade(&found.mask);
+        self.masks[state as usize] = Weak::clone(&weak);
+        self.alike.insert(hash, weak);
         stats.computed += u64::from(found.computed);
         stats.time += started.elapsed();
         Ok(found.mask)
@@ -156,6 +174,7 @@ impl Matcher {
                 core: Mutex::new(Core {
                     automaton,
                     masks: Vec::new(),
+                    alike: FxHashMap::default(),
                     walker: Walker::default(),
                 }),
                 lexicon: Arc::clone(lexicon),
@@ -395,7 +414,9 @@ impl Matcher {
     /// Bytes of memory that the compiled grammar and its states take; shared with clones.
     pub fn bytes_held(&self) -> usize {
         let core = self.shared.lock();
-        core.automaton.bytes() + core.masks.capacity() * size_of::<Weak<TokenMask>>()
+        core.automaton.bytes()
+            + core.masks.capacity() * size_of::<Weak<TokenMask>>()
+            + core.alike.capacity() * size_of::<(u128, Weak<TokenMask>)>()
     }
 }
 

@@ -115,15 +115,16 @@ pub(super) struct Found {
 }
 
 impl Walker {
-    /// The mask of `state`, remembered or computed.
+    /// The mask of `state`, whose hash is given, remembered or computed.
     pub(super) fn mask(
         &mut self,
         automaton: &mut Automaton,
         state: StateId,
+        hash: u128,
         lexicon: &Lexicon,
         store: &MaskStore,
     ) -> Result<Found, LimitError> {
-        let key = key(automaton, state, lexicon, MASK);
+        let key = key(hash, lexicon, MASK);
         if let Some((Remembered::Mask(mask), _)) =
             store.get(key, |name| automaton.hashes().content(name))
         {
@@ -214,7 +215,7 @@ impl Walker {
         lexicon: &Lexicon,
         store: &MaskStore,
     ) -> Result<Arc<PartMask>, LimitError> {
-        let key = key(automaton, part, lexicon, PART);
+        let key = key(automaton.hash(part), lexicon, PART);
         if let Some((Remembered::Part(found), contents)) =
             store.get(key, |name| automaton.hashes().content(name))
         {
@@ -395,10 +396,9 @@ fn is_wide(automaton: &Automaton, state: StateId) -> bool {
     bytes >= WIDE
 }
 
-fn key(automaton: &mut Automaton, state: StateId, lexicon: &Lexicon, purpose: u64) -> u128 {
+fn key(hash: u128, lexicon: &Lexicon, purpose: u64) -> u128 {
     let mut mix = Mix::new(purpose);
     mix.add_wide(lexicon.vocabulary().fingerprint());
-    let hash = automaton.hash(state);
     mix.add_wide(hash);
     mix.finish()
 }
