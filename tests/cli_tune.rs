@@ -96,6 +96,43 @@ fn a_weight_is_fitted_and_nothing_is_changed() {
 }
 
 #[test]
+fn a_bias_of_calls_is_fitted_beside_it() {
+    let folder = place();
+    let at = folder.path();
+    let arguments = [
+        "--suite=own.jsonl",
+        "--folds=3",
+        "--fit=call-bias",
+        "--grid=-8,8",
+        "--max-turns=2",
+    ];
+    let (code, out, err) = tune(at, &arguments);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    for text in [
+        "token by token",
+        "\nbias 0",
+        "\nbias -8",
+        "\nbias 8",
+        "\ncall_bias = ",
+    ] {
+        assert!(out.contains(text), "{text:?} is not in\n{out}");
+    }
+    let (code, out, _) = tune(at, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(code, 0);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    let right = |bias: f64| {
+        let weights = value["weights"].as_array().unwrap();
+        let own = weights.iter().find(|weight| weight["call_bias"] == bias);
+        own.unwrap()["share"]["right"].as_u64().unwrap()
+    };
+    // Who never calls is never right here.
+    assert_eq!(right(-8.0), 0);
+    let (code, _, err) = tune(at, &["--suite=own.jsonl", "--grid=-1"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("between 0 and 1, not -1"), "{err}");
+}
+
+#[test]
 fn results_are_taken_up_again_and_those_of_another_suite_are_not() {
     let folder = place();
     let at = folder.path();

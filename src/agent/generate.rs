@@ -71,10 +71,16 @@ impl Agent<'_> {
             Some(_) => context.blank(),
             None => Prompt::default(),
         };
+        let mut sampling = self.settings.sampling.clone();
+        let bias = self.settings.call_bias;
+        sampling.first_name = bias
+            .map(|bias| (Reply::CALLS.to_owned(), bias))
+            .into_iter()
+            .collect();
         let generation = self.generator.generate(&GenerateRequest {
             prompt: &context.prompt,
             grammar: self.settings.grammar.then_some(&compiled.grammar),
-            sampling: self.settings.sampling.clone(),
+            sampling,
             max_tokens,
             jump_ahead: true,
             calibration: self.settings.alpha.map(|alpha| Calibration {

@@ -65,6 +65,9 @@ pub struct Settings {
     /// A call that changes something is asked about, whatever else approves it, where the model
     /// is less sure of it than this, 0 to 1.
     pub ask_below: Option<f64>,
+    /// How much likelier a call is taken to be than the model finds it, in nats, where it could
+    /// ask or answer instead; `None`: it writes what it does token by token.
+    pub call_bias: Option<f64>,
     /// What is done first about such a call.
     pub unsure: Unsure,
 }
@@ -86,6 +89,7 @@ impl Default for Settings {
             dry_run: false,
             approve_all: false,
             ask_below: None,
+            call_bias: None,
             unsure: Unsure::default(),
         }
     }

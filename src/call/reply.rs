@@ -42,3 +42,8 @@ pub enum Reply {
     /// The end: what the person is told.
     Answer(String),
 }
+
+impl Reply {
+    /// The name under which a reply has its calls.
+    pub const CALLS: &str = "calls";
+}

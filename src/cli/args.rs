@@ -187,7 +187,8 @@ pub enum Model {
         #[command(flatten)]
         settings: SettingFlags<ModelPlaces>,
     },
-    /// Fit the weight of the blanked prompt (`--alpha`) to a suite, and say what it gains
+    /// Fit the weight of the blanked prompt (`--alpha`) or the bias of calls (`--call-bias`) to a
+    /// suite, and say what it gains
     Tune(Box<Tune>),
 }
 

@@ -86,8 +86,12 @@ pub struct Tune {
     /// Only the first requests of each language and kind
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// The weights to try, each between 0 and 1; 0 is always among them
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "0,0.25,0.5,0.75,1", value_parser = weight)]
+    /// What to fit
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub fit: Fitted,
+    /// What to try: weights between 0 and 1, or biases between -8 and 8; 0 is always among them
+    /// [default: 0,0.25,0.5,0.75,1 for alpha, -4,-2,-1,0,1,2,4 for call-bias]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_hyphen_values = true, value_parser = tried)]
     pub grid: Vec<f64>,
     /// Parts into which the requests are dealt: each is judged with the weight that serves the
     /// others best
@@ -104,8 +108,18 @@ pub struct Tune {
     pub settings: SettingFlags<Tuning>,
 }
 
+/// What `snaffle model tune` fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Fitted {
+    /// The weight of the blanked prompt in choices among closed sets
+    #[default]
+    Alpha,
+    /// How much likelier a call is taken to be beside asking and answering
+    CallBias,
+}
+
 /// What stands below the help of `snaffle model tune`.
-const TUNE: &str = "Each request is run once with each weight; no file of settings is changed. \
+const TUNE: &str = "Each request is run once with each of them; no file of settings is changed. \
 The line that is printed at the end goes into the model's entry of models.toml, or into \
 snaffle.toml, where it holds for all models.";
 
@@ -221,9 +235,9 @@ fn category(name: &str) -> Result<Category, String> {
     })
 }
 
-fn weight(text: &str) -> Result<f64, String> {
+fn tried(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
-        Ok(weight) if (0.0..=1.0).contains(&weight) => Ok(weight),
-        _ => Err(format!("{text:?} is no number between 0 and 1")),
+        Ok(tried) if (-8.0..=8.0).contains(&tried) => Ok(tried),
+        _ => Err(format!("{text:?} is no number between -8 and 8")),
     }
 }

@@ -331,7 +331,7 @@ pub(super) fn leave_out(agent: &mut AgentSettings, parts: &[Part]) {
         match part {
             Part::Grammar => agent.grammar = false,
             Part::Domains => agent.domains = false,
-            Part::Calibration => agent.alpha = None,
+            Part::Calibration => (agent.alpha, agent.call_bias) = (None, None),
             Part::Pool => agent.examples = 0,
             Part::Retrieval => {}
             Part::Hints => agent.layout.hints = false,
@@ -388,10 +388,14 @@ fn described(
         "max_calls": agent.max_calls,
         "max_tokens": agent.limits.turn_tokens,
     });
-    match value {
+    let mut members = match value {
         Value::Object(members) => members,
         _ => Map::new(),
+    };
+    if let Some(bias) = agent.call_bias {
+        members.insert("call_bias".to_owned(), bias.into());
     }
+    members
 }
 
 impl From<LogError> for Failure {

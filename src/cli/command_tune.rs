@@ -1,11 +1,11 @@
-//! `snaffle model tune`: fits α, the weight of the blanked prompt in calibrated choice, to a suite
-//! of requests, and says what that gains.
+//! `snaffle model tune`: fits α, the weight of the blanked prompt in calibrated choice, or how much
+//! likelier a call is taken to be, to a suite of requests, and says what that gains.
 //!
-//! All weights are tried on a request before the next one comes: its prompt is evaluated once. No
+//! All values are tried on a request before the next one comes: its prompt is evaluated once. No
 //! file is changed, and a suite that the benchmark measures is refused: a figure must not be
 //! measured on what it was fitted to.
 
-use super::args_bench::{Runs, Tune};
+use super::args_bench::{Fitted, Runs, Tune};
 use super::bench_houses::{fresh_house, houses};
 use super::bench_requests::{pick, read_suite};
 use super::bench_run::{Attempt, Suite};
@@ -13,7 +13,7 @@ use super::context::Context;
 use super::error::Failure;
 use super::exit::Exit;
 use super::style::{FAINT, STRONG, paint};
-use crate::agent::{Clock, SystemClock};
+use crate::agent::{Clock, Settings as AgentSettings, SystemClock};
 use crate::bench::episode::Player;
 use crate::bench::home::{Graded, grade};
 use crate::bench::interval::Share;
@@ -46,6 +46,7 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
     )?;
     let name = format!("tune {:016x}", fingerprint(&all, &houses));
     let requests = pick(all, None, args.limit)?;
+    let grid = args.fit.grid(&args.grid)?;
     // What is too little to be dealt is not run first.
     check_size(&requests, args)?;
     let runs = Runs {
@@ -59,8 +60,8 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
         agent.ask_below = None;
         agent.dry_run = false;
     })?;
-    let default = suite.agent.alpha;
-    let grid = grid(&args.grid);
+    let what = args.fit;
+    let default = what.of(&suite.agent);
     let candidates = candidates(&grid, default);
     suite.asks(requests.len() * candidates.len());
     let cancel = suite.cancel.clone();
@@ -75,9 +76,9 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
         } = attempt;
         for request in &requests {
             let mut by_weight = Vec::with_capacity(candidates.len());
-            for alpha in &candidates {
+            for candidate in &candidates {
                 let mut agent = agent.clone();
-                agent.alpha = *alpha;
+                what.set(&mut agent, *candidate);
                 let mut player = Player {
                     generator: &mut *generator,
                     examples: &mut examples,
@@ -92,7 +93,7 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
                         .map_err(|error| Failure::new(Exit::Internal, error.to_string()))
                 };
                 by_weight.extend(measuring.run(
-                    &label(*alpha),
+                    &what.label(*candidate),
                     0,
                     from_ref(request),
                     |request| &request.id,
@@ -120,6 +121,7 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
         candidates: &candidates,
     };
     let tuned = Tuned {
+        what,
         fit: fit(&tried.answered(&grid, default), args.folds as usize, seed)
             .map_err(|error| too_small(&error))?,
         grid: &grid,
@@ -179,31 +181,73 @@ fn too_small(error: &TuneError) -> Failure {
     Failure::input(error.to_string()).hint("add requests, or deal them to fewer --folds")
 }
 
-/// The weights in order, none twice, with 0.
-fn grid(given: &[f64]) -> Vec<f64> {
-    let mut grid = given.to_vec();
-    grid.push(0.0);
-    grid.sort_by(f64::total_cmp);
-    // −0 is 0.
-    grid.iter_mut().for_each(|alpha| *alpha += 0.0);
-    grid.dedup();
-    grid
+impl Fitted {
+    /// What is tried, in the order of how much it interferes, none twice, with 0.
+    fn grid(self, given: &[f64]) -> Result<Vec<f64>, Failure> {
+        let usual: &[f64] = match self {
+            Self::Alpha => &[0.25, 0.5, 0.75, 1.0],
+            Self::CallBias => &[-4.0, -2.0, -1.0, 1.0, 2.0, 4.0],
+        };
+        let mut grid = if given.is_empty() { usual } else { given }.to_vec();
+        let wrong = |alpha: &&f64| !(0.0..=1.0).contains(*alpha);
+        if let (Self::Alpha, Some(wrong)) = (self, grid.iter().find(wrong)) {
+            let message = format!("--grid: a weight is between 0 and 1, not {wrong}");
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        grid.push(0.0);
+        // −0 is 0.
+        grid.iter_mut().for_each(|value| *value += 0.0);
+        grid.sort_by(|a, b| a.abs().total_cmp(&b.abs()).then(a.total_cmp(b)));
+        grid.dedup();
+        Ok(grid)
+    }
+
+    /// What holds now.
+    fn of(self, agent: &AgentSettings) -> Option<f64> {
+        match self {
+            Self::Alpha => agent.alpha,
+            Self::CallBias => agent.call_bias,
+        }
+    }
+
+    fn set(self, agent: &mut AgentSettings, value: Option<f64>) {
+        match self {
+            Self::Alpha => agent.alpha = value,
+            Self::CallBias => agent.call_bias = value,
+        }
+    }
+
+    /// As a setting.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Alpha => "alpha",
+            Self::CallBias => "call_bias",
+        }
+    }
+
+    /// As people write it.
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Alpha => "α",
+            Self::CallBias => "bias",
+        }
+    }
+
+    fn label(self, value: Option<f64>) -> String {
+        match value {
+            Some(value) => format!("{} {value}", self.sign()),
+            None => "token by token".to_owned(),
+        }
+    }
 }
 
-/// All that is tried: the weights, and what holds without any of them where that is another.
+/// All that is tried: the grid, and what holds without any of them where that is another.
 fn candidates(grid: &[f64], default: Option<f64>) -> Vec<Option<f64>> {
     let mut candidates: Vec<Option<f64>> = grid.iter().copied().map(Some).collect();
     if !candidates.contains(&default) {
         candidates.insert(0, default);
     }
     candidates
-}
-
-fn label(alpha: Option<f64>) -> String {
-    match alpha {
-        Some(alpha) => format!("α {alpha}"),
-        None => "token by token".to_owned(),
-    }
 }
 
 fn answered(request: &Request, right: &[bool], default: bool) -> Answered {
@@ -217,6 +261,7 @@ fn answered(request: &Request, right: &[bool], default: bool) -> Answered {
 
 /// What came of it.
 struct Tuned<'a> {
+    what: Fitted,
     fit: Fit,
     grid: &'a [f64],
     default: Option<f64>,
@@ -251,18 +296,19 @@ impl Tried<'_> {
 }
 
 impl Tuned<'_> {
-    fn alpha(&self, at: usize) -> f64 {
+    fn value(&self, at: usize) -> f64 {
         self.grid.get(at).copied().unwrap_or_default()
     }
 
     /// The line for a manifest or a settings file.
     fn line(&self) -> String {
-        format!("alpha = {}", self.alpha(self.fit.best))
+        format!("{} = {}", self.what.name(), self.value(self.fit.best))
     }
 
     /// Adds what was found to the report.
     fn add_to(&self, value: &mut Value) {
         let fit = &self.fit;
+        let name = self.what.name();
         let share = |share: Share| {
             let (low, high) = share.interval();
             json!({ "right": share.right, "of": share.of, "rate": share.rate(),
@@ -277,15 +323,15 @@ impl Tuned<'_> {
             .grid
             .iter()
             .zip(&fit.shares)
-            .map(|(alpha, of)| json!({ "alpha": alpha, "share": share(*of) }))
+            .map(|(value, of)| json!({ name: value, "share": share(*of) }))
             .collect();
-        let chosen: Vec<f64> = fit.chosen.iter().map(|at| self.alpha(*at)).collect();
+        let chosen: Vec<f64> = fit.chosen.iter().map(|at| self.value(*at)).collect();
         value["requests"] = self.requests.into();
         value["folds"] = chosen.len().into();
-        value["default"] = json!({ "alpha": self.default, "share": share(fit.default) });
+        value["default"] = json!({ name: self.default, "share": share(fit.default) });
         value["weights"] = weights.into();
-        value["fitted"] = self.alpha(fit.best).into();
-        value["fold_alphas"] = json!(chosen);
+        value["fitted"] = self.value(fit.best).into();
+        value[format!("fold_{name}s")] = json!(chosen);
         value["cross_validated"] = share(fit.cross_validated);
         value["against_default"] = gained(fit.against_default);
         value["against_zero"] = gained(fit.against_first);
@@ -301,34 +347,42 @@ impl Tuned<'_> {
         let mut row = |name: &str, share: Share, note: &str| {
             let _ = writeln!(text, "{name:<28}{:>24}{}", shown(share), paint(FAINT, note));
         };
-        if !self.grid.iter().any(|alpha| Some(*alpha) == self.default) {
-            row(&label(self.default), fit.default, "  as it is now");
+        if !self.grid.iter().any(|value| Some(*value) == self.default) {
+            row(
+                &self.what.label(self.default),
+                fit.default,
+                "  as it is now",
+            );
         }
         for (at, share) in fit.shares.iter().enumerate() {
-            let alpha = Some(self.alpha(at));
-            let note = match (at == fit.best, alpha == self.default) {
+            let value = Some(self.value(at));
+            let note = match (at == fit.best, value == self.default) {
                 (true, true) => "  fitted; as it is now",
                 (true, false) => "  fitted",
                 (false, true) => "  as it is now",
                 (false, false) => "",
             };
-            row(&label(alpha), *share, note);
+            row(&self.what.label(value), *share, note);
         }
         row("fitted, cross-validated", fit.cross_validated, "");
         let chosen: Vec<String> = fit
             .chosen
             .iter()
-            .map(|at| self.alpha(*at).to_string())
+            .map(|at| self.value(*at).to_string())
             .collect();
         let _ = writeln!(
             text,
-            "\n{} folds, each answered with the α that serves the others best: {}",
+            "\n{} folds, each answered with the {} that serves the others best: {}",
             chosen.len(),
+            self.what.sign(),
             chosen.join(", ")
         );
         for (name, paired) in [
-            ("than now", fit.against_default),
-            ("than with α 0", fit.against_first),
+            (&"than now".to_owned(), fit.against_default),
+            (
+                &format!("than with {} 0", self.what.sign()),
+                fit.against_first,
+            ),
         ] {
             let _ = writeln!(text, "{}", sentence(name, paired));
         }
@@ -341,10 +395,10 @@ impl Tuned<'_> {
         text
     }
 
-    /// Whether the fitted weight is worth setting.
+    /// Whether what was fitted is worth setting.
     fn verdict(&self) -> &'static str {
         let gained = self.fit.against_default;
-        if Some(self.alpha(self.fit.best)) == self.default {
+        if Some(self.value(self.fit.best)) == self.default {
             "It is what holds now."
         } else if gained.p_value() >= SIGNIFICANT {
             "It differs from what holds now by no more than chance: nothing speaks for it."
@@ -405,6 +459,7 @@ mod tests {
             let (fit, default) = tuned(right, default);
             let grid = [0.0, 0.5];
             let tuned = Tuned {
+                what: Fitted::Alpha,
                 fit,
                 grid: &grid,
                 default,
@@ -423,7 +478,15 @@ mod tests {
 
     #[test]
     fn weights_are_tried_once_each_and_what_holds_now_with_them() {
-        assert_eq!(grid(&[1.0, 0.5, 0.5, -0.0]), [0.0, 0.5, 1.0]);
+        let tried = |what: Fitted, given: &[f64]| what.grid(given).unwrap();
+        assert_eq!(
+            tried(Fitted::Alpha, &[1.0, 0.5, 0.5, -0.0]),
+            [0.0, 0.5, 1.0]
+        );
+        assert_eq!(tried(Fitted::Alpha, &[]), [0.0, 0.25, 0.5, 0.75, 1.0]);
+        let biases = tried(Fitted::CallBias, &[2.0, -1.0, 1.0, -2.0]);
+        assert_eq!(biases, [0.0, -1.0, 1.0, -2.0, 2.0]);
+        assert!(Fitted::Alpha.grid(&[0.5, -0.5]).is_err());
         let grid = [0.0, 0.5];
         assert_eq!(candidates(&grid, Some(0.5)), [Some(0.0), Some(0.5)]);
         assert_eq!(candidates(&grid, None), [None, Some(0.0), Some(0.5)]);

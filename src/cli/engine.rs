@@ -141,6 +141,11 @@ impl Engine {
         self.located.entry.as_ref()?.alpha
     }
 
+    /// How much likelier a call is taken to be, where that was fitted for it.
+    pub fn call_bias(&self) -> Option<f64> {
+        self.located.entry.as_ref()?.call_bias
+    }
+
     /// Most examples that serve it, where that was measured.
     pub fn examples(&self) -> Option<usize> {
         self.located.entry.as_ref()?.examples

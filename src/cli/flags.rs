@@ -57,7 +57,14 @@ impl Taken for Everything {
 
 impl Taken for Generating {
     fn takes(setting: &Setting) -> bool {
-        matches!(setting.group, Group::Model | Group::Sampling) || setting.name == "mask_store"
+        match setting.group {
+            Group::Model => true,
+            // What is only about calls is not.
+            Group::Sampling => {
+                !matches!(setting.name, "alpha" | "call_bias" | "ask_below" | "unsure")
+            }
+            _ => setting.name == "mask_store",
+        }
     }
 }
 
@@ -65,7 +72,9 @@ impl Taken for Tuning {
     fn takes(setting: &Setting) -> bool {
         match setting.group {
             Group::Model => setting.name != "model",
-            Group::Sampling => !matches!(setting.name, "alpha" | "ask_below" | "unsure"),
+            Group::Sampling => {
+                !matches!(setting.name, "alpha" | "call_bias" | "ask_below" | "unsure")
+            }
             Group::Limits => true,
             Group::World | Group::Storage => matches!(
                 setting.name,

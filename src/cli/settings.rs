@@ -38,6 +38,8 @@ pub struct Settings {
     pub max_calls: usize,
     /// Strength of calibrated choice.
     pub alpha: Option<f64>,
+    /// How much likelier a call is taken to be than the model finds it.
+    pub call_bias: Option<f64>,
     /// Calls that the model is less sure of are asked about.
     pub ask_below: f64,
     /// What is done about these: `ask` or `look-again`.
@@ -126,6 +128,7 @@ impl Settings {
                 top_p: read.required("top_p")?,
                 min_p: read.required("min_p")?,
                 seed: read.required("seed")?,
+                first_name: Vec::new(),
             },
             max_tokens: read.required("max_tokens")?,
             max_turns: read.required("max_turns")?,
@@ -134,6 +137,7 @@ impl Settings {
             max_attempts: read.required("max_attempts")?,
             max_calls: read.required("max_calls")?,
             alpha: read.optional("alpha")?,
+            call_bias: read.optional("call_bias")?,
             ask_below: read.required("ask_below")?,
             unsure: read.required("unsure")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {

@@ -126,6 +126,7 @@ pub fn agent_settings(
         },
         dry_run: settings.dry_run,
         approve_all,
+        call_bias: settings.call_bias.or(engine.call_bias()),
         ask_below: (settings.ask_below > 0.0).then_some(settings.ask_below),
         unsure: match settings.unsure.as_str() {
             "look-again" => Unsure::LookAgain,

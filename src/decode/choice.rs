@@ -20,7 +20,7 @@ use std::hash::Hash;
 
 /// Alternatives that the model finds less likely than the best by more than this (in nats) are
 /// not weighed: with α ≤ 1 the blanked probability would have to differ by more.
-const MARGIN: f64 = 12.0;
+pub(super) const MARGIN: f64 = 12.0;
 
 /// Blanked scores kept; all are dropped when there are more.
 const REMEMBERED: usize = 1 << 16;
@@ -112,11 +112,12 @@ impl Paths {
 }
 
 /// Log-probabilities of alternatives: `None` where one is less likely than the best by more than
-/// the margin.
-fn likely(
+/// `margin`.
+pub(super) fn likely(
     session: &mut dyn Session,
     base: &[TokenId],
     paths: &Paths,
+    margin: f64,
     wanted: Option<&[bool]>,
 ) -> Result<Vec<Option<f64>>, SessionError> {
     let mut found = vec![None; paths.tokens.len()];
@@ -131,7 +132,7 @@ fn likely(
         })
     };
     while let Some(Open { score, node }) = open.pop() {
-        if wanted.is_none() && score < best - MARGIN {
+        if wanted.is_none() && score < best - margin {
             break;
         }
         let node = &paths.nodes[node];
@@ -180,7 +181,7 @@ pub(super) fn score(
     paths: &Paths,
     weighing: Option<Weighing<'_>>,
 ) -> Result<Vec<Option<f64>>, SessionError> {
-    let mut scores = likely(session, base, paths, None)?;
+    let mut scores = likely(session, base, paths, MARGIN, None)?;
     let best = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
     for score in &mut scores {
         *score = score.filter(|score| *score >= best - MARGIN);
@@ -202,7 +203,13 @@ pub(super) fn score(
         if weighing.memo.0.len() > REMEMBERED {
             weighing.memo.0.clear();
         }
-        let blanked = likely(weighing.session, &weighing.blank, paths, Some(&wanted))?;
+        let blanked = likely(
+            weighing.session,
+            &weighing.blank,
+            paths,
+            MARGIN,
+            Some(&wanted),
+        )?;
         for (at, score) in blanked.into_iter().enumerate() {
             if let (true, Some(score)) = (wanted[at], score) {
                 weighing.memo.0.insert(keys[at], score);

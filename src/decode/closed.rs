@@ -48,6 +48,38 @@ pub(super) fn find(
     matcher: &mut Matcher,
     most: usize,
 ) -> Result<Option<ClosedSet>, MatcherError> {
+    let Some(lead) = lead(matcher)? else {
+        return Ok(None);
+    };
+    if open_value([written, &lead].concat().as_slice()).is_none_or(|opened| opened < chosen) {
+        return Ok(None);
+    }
+    alternatives(lead, matcher, most)
+}
+
+/// The names that the first member of an object may have, where such a name is about to be
+/// written and there are several.
+///
+/// # Errors
+/// Where a limit of the matcher is exceeded.
+pub(super) fn first_name(
+    written: &[u8],
+    matcher: &mut Matcher,
+    most: usize,
+) -> Result<Option<ClosedSet>, MatcherError> {
+    let Some(lead) = lead(matcher)? else {
+        return Ok(None);
+    };
+    let text = [written, &lead].concat();
+    let begins = text.trim_ascii_start().strip_prefix(b"{");
+    if begins.is_none_or(|rest| rest.trim_ascii_start() != b"\"") {
+        return Ok(None);
+    }
+    alternatives(lead, matcher, most)
+}
+
+/// What comes next in any case, up to a whole character.
+fn lead(matcher: &mut Matcher) -> Result<Option<Vec<u8>>, MatcherError> {
     let mut lead = match matcher.forced_bytes() {
         Ok(lead) => lead,
         Err(MatcherError::NeedsToken) => return Ok(None),
@@ -59,9 +91,15 @@ pub(super) fn find(
         Ok(_) | Err(_) => lead.len(),
     };
     lead.truncate(whole);
-    if open_value([written, &lead].concat().as_slice()).is_none_or(|opened| opened < chosen) {
-        return Ok(None);
-    }
+    Ok(Some(lead))
+}
+
+/// What may come after `lead` up to a quote.
+fn alternatives(
+    lead: Vec<u8>,
+    matcher: &Matcher,
+    most: usize,
+) -> Result<Option<ClosedSet>, MatcherError> {
     let mut start = matcher.clone();
     if !start.accept_bytes(&lead)? {
         return Ok(None);

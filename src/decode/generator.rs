@@ -305,6 +305,7 @@ impl Generator for SessionGenerator {
             pending: Vec::new(),
             written: Written::default(),
             choices,
+            first_name: request.sampling.first_name.clone(),
             on_token: &mut tell,
         };
         let stop = match run.jump() {
@@ -319,6 +320,7 @@ impl Generator for SessionGenerator {
                     pending,
                     written,
                     choices,
+                    first_name,
                     ..
                 } = run;
                 let prefill_start = Instant::now();
@@ -341,6 +343,7 @@ impl Generator for SessionGenerator {
                     pending: Vec::new(),
                     written,
                     choices,
+                    first_name,
                     on_token: &mut tell,
                 };
                 match prefilled {

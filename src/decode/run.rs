@@ -31,6 +31,8 @@ pub(super) struct Run<'a> {
     pub(super) written: Written,
     /// How closed sets are chosen from; `None`: token by token.
     pub(super) choices: Option<Choices>,
+    /// As [`Sampling::first_name`](crate::model::generator::Sampling::first_name).
+    pub(super) first_name: Vec<(String, f64)>,
     pub(super) on_token: &'a mut dyn FnMut(&TokenEvent<'_>),
 }
 
@@ -171,7 +173,11 @@ impl Run<'_> {
                 Stop::Budget
             }));
         }
-        match self.whole_choice()? {
+        let taken = match self.choose_first_name()? {
+            Taken::Nothing => self.whole_choice()?,
+            taken => taken,
+        };
+        match taken {
             Taken::Nothing => {}
             Taken::Written => return Ok(None),
             Taken::Ended(stop) => return Ok(Some(stop)),
@@ -222,6 +228,41 @@ impl Run<'_> {
         Ok(None)
     }
 
+    /// Writes the name of the first member, where there is a choice and something is added to it.
+    fn choose_first_name(&mut self) -> Result<Taken, GenerateError> {
+        if self.first_name.is_empty() || self.written.chosen_to > 0 {
+            return Ok(Taken::Nothing);
+        }
+        let Some(matcher) = &mut self.matcher else {
+            return Ok(Taken::Nothing);
+        };
+        let found = closed::first_name(&self.written.bytes, matcher, MOST_ALTERNATIVES);
+        let Some(set) = found.map_err(grammar)? else {
+            return Ok(Taken::Nothing);
+        };
+        let Some(paths) = Paths::of(&set, self.session, self.speller, matcher)? else {
+            return Ok(Taken::Nothing);
+        };
+        self.evaluate_pending()?;
+        let base = self.session.tokens().to_vec();
+        // What is out of the question may be no more with what is added.
+        let added: f64 = self.first_name.iter().map(|own| own.1.abs()).sum();
+        let margin = choice::MARGIN + added;
+        let mut scores = choice::likely(self.session, &base, &paths, margin, None)?;
+        for (score, name) in scores.iter_mut().zip(&set.alternatives) {
+            let own = self
+                .first_name
+                .iter()
+                .filter(|own| own.0.as_bytes() == name);
+            if let Some(score) = score {
+                *score += own.map(|own| own.1).sum::<f64>();
+            }
+        }
+        let probabilities = choice::probabilities(&scores);
+        let (taken, log_probability) = self.sampler.pick(&probabilities).ok_or_else(no_logits)?;
+        self.write_alternative(&set, &paths, &base, (taken, log_probability))
+    }
+
     /// Writes one of the alternatives of the closed set that comes next, if one does.
     fn whole_choice(&mut self) -> Result<Taken, GenerateError> {
         let (Some(matcher), Some(_)) = (&mut self.matcher, &self.choices) else {
@@ -264,12 +305,25 @@ impl Run<'_> {
         let scores = choice::score(self.session, &base, &paths, weighing)?;
         let probabilities = choice::probabilities(&scores);
         let (taken, log_probability) = self.sampler.pick(&probabilities).ok_or_else(no_logits)?;
+        let chosen = set.chosen(self.written.bytes.len(), &probabilities, taken);
+        self.written.choices.push(chosen);
+        self.write_alternative(&set, &paths, &base, (taken, log_probability))
+    }
+
+    /// Writes the alternative `taken` behind `base`, with its log-probability.
+    fn write_alternative(
+        &mut self,
+        set: &closed::ClosedSet,
+        paths: &Paths,
+        base: &[TokenId],
+        (taken, log_probability): (usize, f64),
+    ) -> Result<Taken, GenerateError> {
         let mut tokens = paths.tokens[taken].clone();
         let own = &set.alternatives[taken];
         let longer = |other: &Vec<u8>| other.len() > own.len() && other.starts_with(own);
         if set.alternatives.iter().any(longer) {
             // What closes it is written with it: the next token might go on to another.
-            let all = [base.as_slice(), &tokens].concat();
+            let all = [base, &tokens].concat();
             self.session.set(&all, &mut |_| true)?;
             let logits = self.session.logits();
             let logit = |token: TokenId| logits[token as usize];
@@ -277,19 +331,17 @@ impl Run<'_> {
             let likeliest = closing.max_by(|&a, &b| logit(a).total_cmp(&logit(b)));
             tokens.push(likeliest.ok_or_else(no_logits)?);
         }
-        let chosen = set.chosen(self.written.bytes.len(), &probabilities, taken);
-        self.written.choices.push(chosen);
         if let Some(stop) = self.pass(&tokens)? {
             return Ok(Taken::Ended(stop));
         }
-        let all = [base.as_slice(), &tokens].concat();
+        let all = [base, &tokens].concat();
         self.session.set(&all, &mut |_| true)?;
         for (at, &token) in tokens.iter().enumerate() {
             let last = at + 1 == tokens.len();
             let choice = Choice {
                 token,
                 log_probability: if last { log_probability } else { 0.0 },
-                allowed: if last { scores.len() } else { 1 },
+                allowed: if last { paths.tokens.len() } else { 1 },
             };
             self.record(choice, Duration::ZERO);
         }

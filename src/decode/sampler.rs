@@ -246,6 +246,7 @@ mod tests {
             top_p,
             min_p,
             seed: 11,
+            ..Sampling::default()
         }
     }
 

@@ -580,3 +580,51 @@ fn what_a_template_trims_is_not_counted() {
     );
     assert_eq!(counts.total(), generator.count(&asked).unwrap());
 }
+
+/// What is added to a first member's name decides which of them is written, and nothing else: the
+/// rest is as it would be, and without a choice nothing is decided.
+#[test]
+fn a_first_name_is_chosen_with_what_is_added() {
+    let grammar = grammar_of("\\{\"(calls|ask|answer|asking)\": \"(a|b){1,4}\"\\}");
+    let said = |first_name: &[(&str, f64)], seed: u64, temperature: f32| {
+        let own = first_name
+            .iter()
+            .map(|(name, nats)| ((*name).to_owned(), *nats));
+        let said = generator(seed)
+            .generate(&GenerateRequest {
+                prompt: &prompt("about"),
+                grammar: Some(&grammar),
+                sampling: Sampling {
+                    first_name: own.collect(),
+                    temperature,
+                    seed,
+                    ..Sampling::default()
+                },
+                max_tokens: 60,
+                jump_ahead: true,
+                calibration: None,
+                cancel: Cancel::default(),
+            })
+            .unwrap();
+        assert_eq!(said.stop, Stop::Complete);
+        let value: serde_json::Value = serde_json::from_str(&said.text).unwrap();
+        let name = value.as_object().unwrap().keys().next().unwrap().clone();
+        name
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        for name in ["calls", "ask", "answer", "asking"] {
+            assert_eq!(said(&[(name, 200.0)], seed, 0.0), name);
+        }
+        // Nothing is added: the likeliest as a whole.
+        let whole = said(&[("none", 3.0)], seed, 0.0);
+        assert_ne!(said(&[(&whole, -200.0)], seed, 0.0), whole);
+        seen.insert(whole);
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+    // Drawn, an advantage of a few nats shows in most draws.
+    let drawn = (0..60)
+        .filter(|&seed| said(&[("ask", 6.0)], seed, 1.0) == "ask")
+        .count();
+    assert!(drawn > 40, "{drawn} of 60");
+}

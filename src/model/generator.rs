@@ -34,6 +34,10 @@ pub struct Sampling {
     pub min_p: f32,
     /// Seed of the generator's random numbers.
     pub seed: u64,
+    /// Added, in nats, to the log-probability of the name of the first member, where an object is
+    /// written and its grammar leaves several: these are then chosen from whole. Empty: the name is
+    /// written token by token.
+    pub first_name: Vec<(String, f64)>,
 }
 
 impl Default for Sampling {
@@ -44,6 +48,7 @@ impl Default for Sampling {
             top_p: 1.0,
             min_p: 0.0,
             seed: 0,
+            first_name: Vec::new(),
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Entry {
     /// Strength of calibrated choice, where it was fitted.
     #[serde(default)]
     pub alpha: Option<f64>,
+    /// How much likelier a call is taken to be than it finds it, where that was fitted.
+    #[serde(default)]
+    pub call_bias: Option<f64>,
     /// Most examples in a prompt that serve it, where that was measured.
     #[serde(default)]
     pub examples: Option<usize>,
@@ -300,6 +303,12 @@ impl Entry {
         {
             return Err("\"alpha\" must be from 0 to 4".to_owned());
         }
+        if self
+            .call_bias
+            .is_some_and(|bias| !(-8.0..=8.0).contains(&bias))
+        {
+            return Err("\"call_bias\" must be from -8 to 8".to_owned());
+        }
         if self.examples.is_some_and(|examples| examples > 3) {
             return Err("\"examples\" must be from 0 to 3".to_owned());
         }
@@ -378,6 +387,7 @@ licence = "MIT"
             (&ENTRY.replace("0123abcd", "0123abcg"), "sha256_prefix"),
             (&ENTRY.replace("size = 10", "size = 0"), "must not be 0"),
             (&format!("{ENTRY}alpha = nan\n"), "from 0 to 4"),
+            (&format!("{ENTRY}call_bias = 9.0\n"), "from -8 to 8"),
             (&format!("{ENTRY}examples = 4\n"), "from 0 to 3"),
             (
                 &format!("{ENTRY}[[model.source]]\nkind = \"ftp\"\n"),

@@ -180,6 +180,16 @@ pub static SETTINGS: &[Setting] = &[
         "closed sets are chosen from token by token",
         "Score the alternatives of a closed set whole, less this much of their score without the request",
     ),
+    optional(
+        Sampling,
+        "call_bias",
+        Kind::Number {
+            min: -8.0,
+            max: 8.0,
+        },
+        "what was fitted for the model, mostly nothing: it writes what it does token by token",
+        "How much likelier a call is taken to be, in nats, than the model finds it beside asking and answering",
+    ),
     setting(
         Sampling,
         "ask_below",
