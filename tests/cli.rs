@@ -227,6 +227,25 @@ const BAD: &[Bad] = &[
     ),
     bad(&["run", "--config", "none.toml", "x"], 3, "none.toml"),
     bad(
+        &[
+            "run",
+            "--model",
+            "random",
+            "--house",
+            "good.toml",
+            "--policy",
+            "opne=deny",
+            "x",
+        ],
+        3,
+        "there is no tool \"opne\"",
+    ),
+    bad(
+        &["trace", "show", "world.toml"],
+        5,
+        "world.toml is no trace",
+    ),
+    bad(
         &["run", "--policy", "unlock=perhaps", "x"],
         3,
         "it wants allow, ask or deny",

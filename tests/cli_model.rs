@@ -64,6 +64,23 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
+fn what_was_cut_is_not_taken() {
+    let _alone = alone();
+    let Some(place) = Place::new() else { return };
+    // By the limit of the run, whatever was being written.
+    for most in ["5", "30"] {
+        let (code, out, err) = place.run(&["run", "--max-run-tokens", most, REQUEST]);
+        assert_eq!(code, 11, "{most}: {out}{err}");
+    }
+    // By what an argument may hold: of 150 percent, 15.
+    let before = place.house();
+    let (code, out, err) = place.run(&["run", "dim the kitchen light to 150%"]);
+    assert_eq!(code, 10, "{out}{err}");
+    assert!(out.contains("brightness cannot be 150"), "{out}{err}");
+    assert_eq!(place.house(), before);
+}
+
+#[test]
 fn a_prompt_is_explained_with_the_models_own_tokens() {
     let _alone = alone();
     let Some(place) = Place::new() else { return };
@@ -167,6 +184,13 @@ fn bad_input_leaves_journal_and_house_as_they_were() {
         let (code, _, err) = read(&output);
         assert_eq!(code, 8, "{err}");
     }
+
+    let (code, _, err) = place.run(&["run", "--context", "100000", REQUEST]);
+    assert_eq!(code, 3, "{err}");
+    assert!(
+        err.contains("more than the 8192 that the model was trained for"),
+        "{err}"
+    );
 
     // A journal that cannot be: its folder is a file.
     fs::write(place.folder.path().join("file"), "").unwrap();

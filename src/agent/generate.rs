@@ -4,6 +4,7 @@
 use super::context::{Context, Shown, Tail, lay_out, tail};
 use super::event::{Event, micros};
 use super::moves::TurnMoves;
+use super::numbers::cut_number;
 use super::progress::Progress;
 use super::run::{Agent, AgentError};
 use super::said::Said;
@@ -120,8 +121,18 @@ impl Agent<'_> {
             },
             tokens: Vec::new(),
         });
+        let mut reply = self.understood(&generation, &moves.legal);
+        if matches!(generation.stop, Stop::Closed | Stop::Budget) && max_tokens < limits.turn_tokens
+        {
+            // The run's limit cut it, not that of a reply: nothing can follow.
+            progress.tokens = limits.tokens;
+            reply = Err(Failure::new(
+                FailureKind::Truncated,
+                "the reply went over the limit of the run",
+            ));
+        }
         Ok(Said {
-            reply: self.understood(&generation, &moves.legal),
+            reply: reply.and_then(|reply| whole(reply, &task.task().goal, &moves.legal)),
             generation,
             prompt: context.prompt,
             grammar: self.settings.grammar.then_some(compiled.grammar),
@@ -174,5 +185,22 @@ impl Agent<'_> {
             template: template.map(|tokens| tokens as u64),
         });
         Ok(())
+    }
+}
+
+/// A reply, or a question in its place where a call holds only the beginning of a number that the
+/// request names: what was meant cannot be done.
+fn whole(reply: Reply, request: &str, legal: &Moves) -> Result<Reply, Failure> {
+    let Reply::Calls(calls) = &reply else {
+        return Ok(reply);
+    };
+    let Some(cut) = cut_number(request, calls) else {
+        return Ok(reply);
+    };
+    let message = format!("{} cannot be {}", cut.argument, cut.said);
+    if legal.ask {
+        Ok(Reply::Ask(format!("{message}. What should it be?")))
+    } else {
+        Err(Failure::new(FailureKind::OutsideDomain, message))
     }
 }

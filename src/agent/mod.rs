@@ -17,6 +17,7 @@ pub mod history;
 mod learn;
 pub mod limits;
 mod moves;
+mod numbers;
 mod open;
 pub mod person;
 mod progress;

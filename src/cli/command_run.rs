@@ -263,6 +263,7 @@ impl Runner {
                 .extend(source.definition.uses.iter().cloned());
         }
         let registry = world::registry(&settings)?;
+        world::check_policy(&settings, &registry)?;
         if let Some(source) = &source {
             definition::refuse_faults(source, &registry)?;
         }

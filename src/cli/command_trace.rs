@@ -5,7 +5,7 @@ use super::error::Failure;
 use super::terminal::Terminal;
 use crate::trace::{RenderOptions, render, sanitize_line};
 use serde_json::{Value, json};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Lists the traces of a folder, oldest first.
@@ -40,6 +40,12 @@ pub fn show(context: &mut Context, folder: &Path, name: &str, full: bool) -> Res
     if terminal.json {
         return lines(reader, &path, terminal);
     }
+    let mut first = Vec::new();
+    (&mut reader).take(1 << 20).read_until(b'\n', &mut first)?;
+    if serde_json::from_slice::<serde_json::Map<String, Value>>(&first).is_err() {
+        return Err(Failure::input(format!("{} is no trace", path.display())));
+    }
+    let mut reader = first.as_slice().chain(reader);
     Ok(render(
         &mut reader,
         &mut terminal.out,

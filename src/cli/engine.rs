@@ -100,6 +100,7 @@ impl Engine {
         let located = locate(Some(&settings.model), &settings.models_dir, &manifest)?;
         let info = inspect(&located.path)?;
         check_hash(&located)?;
+        check_context(settings, &info)?;
         let format = template(&located, &info)?;
         let name = name_of(&located);
         let session = session(&located.path, settings)?;
@@ -301,6 +302,21 @@ fn check_hash(located: &Located) -> Result<(), Failure> {
     let folder = located.path.parent().unwrap_or(Path::new(""));
     verify(entry, folder, &Cancel::default(), &mut ())?;
     Ok(())
+}
+
+/// That the context is none that the model was not trained for: beyond it a model writes nonsense,
+/// and its cache may take all of the memory.
+fn check_context(settings: &Settings, info: &GgufInfo) -> Result<(), Failure> {
+    match (settings.context, info.context_length) {
+        (Some(context), Some(trained)) if context as u64 > trained => {
+            let message = format!(
+                "a context of {context} tokens is more than the {trained} that the model was \
+                 trained for"
+            );
+            Err(Failure::new(Exit::Config, message).hint(format!("--context {trained}, or less")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn template(located: &Located, info: &GgufInfo) -> Result<Box<dyn Format>, Failure> {

@@ -251,7 +251,7 @@ impl From<HouseError> for Failure {
                 .hint("wait for it, or end it; --dry-run looks only"),
             HouseError::Lock { .. } | HouseError::Save { .. } => {
                 Self::new(Exit::Files, error.to_string())
-                    .hint("the house cannot be changed here; --dry-run looks only")
+                    .hint("the house cannot be changed here; --dry-run --trace-keep 0 looks only")
             }
             HouseError::Unsynced { .. } => Self::new(Exit::Files, error.to_string()),
             HouseError::Read(_)

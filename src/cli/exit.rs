@@ -58,7 +58,7 @@ impl Exit {
         ),
         (
             Self::Unfinished,
-            "the task failed, went in circles or had nothing left to do; or no option was likely enough",
+            "the task failed, went in circles or had nothing left to do; no option was likely enough; a text was cut or breaks a rule",
         ),
         (
             Self::Busy,

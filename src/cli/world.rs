@@ -5,6 +5,7 @@ use super::error::Failure;
 use super::exit::Exit;
 use super::input::read_text;
 use super::settings::Settings;
+use super::suggest::nearest;
 use crate::agent::{FromPool, Layout, Limits, Settings as AgentSettings, ToolsInPrompt, Unsure};
 use crate::call::Policy;
 use crate::call::policy::Permission;
@@ -14,6 +15,7 @@ use crate::tool::assistant::{AddTwoNumbers, GetFileSize, GetWeather, SendEmail};
 use crate::tool::home::HouseFile;
 use crate::tool::text::read_file;
 use crate::tool::{Registry, Tool, command, home, simulated};
+use crate::trace::sanitize_line;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -150,6 +152,54 @@ pub fn policy(settings: &Settings) -> Result<Policy, Failure> {
         (tool.clone(), permission)
     });
     Policy::new(rules).map_err(|error| Failure::new(Exit::Config, error.to_string()))
+}
+
+/// The tools that come with the program, whatever a run offers of them.
+const BUILT_IN: [&str; 14] = [
+    "turn_on",
+    "turn_off",
+    "set_brightness",
+    "set_temperature",
+    "set_position",
+    "lock",
+    "unlock",
+    "open",
+    "close",
+    "get_state",
+    "add_two_numbers",
+    "get_weather",
+    "send_email",
+    "get_file_size",
+];
+
+/// That every rule of the policy is about a tool that there is: one that is misspelled would leave
+/// allowed what was to be denied.
+///
+/// # Errors
+/// A rule about no tool.
+pub fn check_policy(settings: &Settings, registry: &Registry) -> Result<(), Failure> {
+    let known = || {
+        let own = registry.specs().map(|spec| spec.name.as_str());
+        own.chain(BUILT_IN)
+    };
+    for pattern in settings.policy.keys() {
+        let about = match pattern.strip_suffix('*') {
+            Some(beginning) => known().any(|name| name.starts_with(beginning)),
+            None => pattern.starts_with('@') || known().any(|name| name == pattern),
+        };
+        if !about {
+            let message = format!("policy: there is no tool {:?}", sanitize_line(pattern));
+            let failure = Failure::new(Exit::Config, message);
+            return Err(match nearest(pattern, known()) {
+                Some(near) => failure.hint(format!("is it {near:?}?")),
+                None => {
+                    let own: Vec<&str> = registry.specs().map(|spec| spec.name.as_str()).collect();
+                    failure.hint(format!("those of this run: {}", own.join(", ")))
+                }
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The examples that a run begins with, and what is damaged among those that were learned. With

@@ -7,6 +7,7 @@
 //! claim ("has been locked", "已锁") is also what one says after reading a state, so it counts only
 //! where no call succeeded at all.
 
+use super::event::StepResult;
 use super::flag::{Flag, FlagReason};
 use super::state::Task;
 use regex::Regex;
@@ -66,21 +67,43 @@ pub fn flag_answer(answer: &str, task: &Task) -> Option<Flag> {
                 .to_owned(),
         )
     };
-    let words = found(&ACTIVE).or_else(|| {
-        if task.reads > 0 {
-            return None;
-        }
-        found(&PASSIVE)
-    })?;
+    let words = match found(&ACTIVE) {
+        // "front door: locked" is what was read.
+        Some(words) if task.reads > 0 && !is_personal(&words) && was_read(&words, task) => None,
+        None if task.reads == 0 => found(&PASSIVE),
+        words => words,
+    }?;
     Some(Flag {
         reason: FlagReason::ClaimsEffect,
         words,
     })
 }
 
+/// Whether a claim says who did it.
+fn is_personal(words: &str) -> bool {
+    let first = words.split(|c: char| !c.is_alphabetic()).next();
+    first.is_some_and(|first| first.eq_ignore_ascii_case("i") || first.eq_ignore_ascii_case("we"))
+}
+
+/// Whether the last result holds the last of these words.
+fn was_read(words: &str, task: &Task) -> bool {
+    let Some(StepResult::Ok(value)) = task.last.as_ref().and_then(|last| last.result.as_ref())
+    else {
+        return false;
+    };
+    let last = words.split_whitespace().next_back().map(str::to_lowercase);
+    let said = value.to_string().to_lowercase();
+    last.is_some_and(|last| {
+        said.split(|c: char| !c.is_alphanumeric())
+            .any(|word| word == last)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Call;
+    use crate::task::state::LastStep;
     use crate::task::{ActiveTask, Definition, TaskId};
 
     fn task(reads: u32, effects: u32) -> Task {
@@ -96,6 +119,30 @@ mod tests {
         let mut task = active.unwrap().task().clone();
         (task.reads, task.effects) = (reads, effects);
         task
+    }
+
+    #[test]
+    fn what_was_read_may_be_told() {
+        let mut task = task(1, 0);
+        task.last = Some(LastStep {
+            step: 1,
+            call: Call::new("get_state", [("device", "front door")]),
+            result: Some(StepResult::Ok(
+                serde_json::json!({"locked": true, "text": "front door: locked"}),
+            )),
+        });
+        for answer in ["front door: locked", "Locked.", "OK, locked"] {
+            assert_eq!(flag_answer(answer, &task), None, "{answer}");
+        }
+        for answer in [
+            "I have locked it",
+            "We locked the door",
+            "front door: opened",
+        ] {
+            assert!(flag_answer(answer, &task).is_some(), "{answer}");
+        }
+        task.last = None;
+        assert!(flag_answer("front door: locked", &task).is_some());
     }
 
     #[test]

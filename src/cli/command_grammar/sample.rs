@@ -9,7 +9,7 @@ use crate::trace::sanitize_line;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Writes `number` texts, a line each; the same seed gives the same texts.
 ///
@@ -44,7 +44,12 @@ pub fn write(
                 "broken_rule": broken,
             }))?;
         } else {
-            writeln!(terminal.out, "{}", sanitize_line(&text))?;
+            // A file gets the text as it is; a terminal nothing that it could obey.
+            if terminal.out.is_terminal() {
+                writeln!(terminal.out, "{}", sanitize_line(&text))?;
+            } else {
+                writeln!(io::stdout().lock(), "{text}")?;
+            }
         }
         let Some(broken) = broken else {
             continue;

@@ -398,7 +398,7 @@ pub static SETTINGS: &[Setting] = &[
         "redact",
         Kind::Texts,
         "nothing",
-        "Arguments that are blanked in traces: `argument` or `tool.argument`",
+        "Arguments that are blanked in traces: `tool.argument`, or `*.argument` whatever the tool",
     ),
     setting(
         Storage,
