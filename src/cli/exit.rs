@@ -58,7 +58,7 @@ impl Exit {
         ),
         (
             Self::Unfinished,
-            "the task failed, went in circles or had nothing left to do; no option was likely enough; a text was cut or breaks a rule",
+            "the task failed or went in circles; no option was likely; a text was cut or breaks a rule",
         ),
         (
             Self::Busy,

@@ -1,7 +1,7 @@
 //! The loop of one generation.
 
 use super::choice::{self, Memo, Paths, Weighing};
-use super::closed;
+use super::closed::{self, ClosedSet};
 use super::closing;
 use super::event::TokenEvent;
 use super::forced::{ForcedError, Speller};
@@ -237,14 +237,9 @@ impl Run<'_> {
             return Ok(Taken::Nothing);
         };
         let found = closed::first_name(&self.written.bytes, matcher, MOST_ALTERNATIVES);
-        let Some(set) = found.map_err(grammar)? else {
+        let Some((set, paths, base)) = self.spelled(found.map_err(grammar)?)? else {
             return Ok(Taken::Nothing);
         };
-        let Some(paths) = Paths::of(&set, self.session, self.speller, matcher)? else {
-            return Ok(Taken::Nothing);
-        };
-        self.evaluate_pending()?;
-        let base = self.session.tokens().to_vec();
         // What is out of the question may be no more with what is added.
         let added: f64 = self.first_name.iter().map(|own| own.1.abs()).sum();
         let margin = choice::MARGIN + added;
@@ -263,6 +258,21 @@ impl Run<'_> {
         self.write_alternative(&set, &paths, &base, (taken, log_probability))
     }
 
+    /// A closed set with its alternatives as tokens and what they come after, all of it evaluated.
+    fn spelled(
+        &mut self,
+        set: Option<ClosedSet>,
+    ) -> Result<Option<(ClosedSet, Paths, Vec<TokenId>)>, GenerateError> {
+        let (Some(set), Some(matcher)) = (set, &self.matcher) else {
+            return Ok(None);
+        };
+        let Some(paths) = Paths::of(&set, self.session, self.speller, matcher)? else {
+            return Ok(None);
+        };
+        self.evaluate_pending()?;
+        Ok(Some((set, paths, self.session.tokens().to_vec())))
+    }
+
     /// Writes one of the alternatives of the closed set that comes next, if one does.
     fn whole_choice(&mut self) -> Result<Taken, GenerateError> {
         let (Some(matcher), Some(_)) = (&mut self.matcher, &self.choices) else {
@@ -275,14 +285,9 @@ impl Run<'_> {
             matcher,
             MOST_ALTERNATIVES,
         );
-        let Some(set) = found.map_err(grammar)? else {
+        let Some((set, paths, base)) = self.spelled(found.map_err(grammar)?)? else {
             return Ok(Taken::Nothing);
         };
-        let Some(paths) = Paths::of(&set, self.session, self.speller, matcher)? else {
-            return Ok(Taken::Nothing);
-        };
-        self.evaluate_pending()?;
-        let base = self.session.tokens().to_vec();
         let Some(choices) = &mut self.choices else {
             return Ok(Taken::Nothing);
         };
@@ -313,7 +318,7 @@ impl Run<'_> {
     /// Writes the alternative `taken` behind `base`, with its log-probability.
     fn write_alternative(
         &mut self,
-        set: &closed::ClosedSet,
+        set: &ClosedSet,
         paths: &Paths,
         base: &[TokenId],
         (taken, log_probability): (usize, f64),

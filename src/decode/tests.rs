@@ -608,8 +608,7 @@ fn a_first_name_is_chosen_with_what_is_added() {
             .unwrap();
         assert_eq!(said.stop, Stop::Complete);
         let value: serde_json::Value = serde_json::from_str(&said.text).unwrap();
-        let name = value.as_object().unwrap().keys().next().unwrap().clone();
-        name
+        value.as_object().unwrap().keys().next().unwrap().clone()
     };
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..20 {

@@ -60,27 +60,33 @@ impl Code {
     /// Matches a routine, then goes on at `next`.
     pub(super) fn call(&mut self, routine: u32, next: Pc) -> Result<Pc, LimitError> {
         let call = Instruction::Call { routine, next };
-        let mut hasher = FxHasher::default();
-        (self.slot, routine, next).hash(&mut hasher);
-        let hash = hasher.finish();
-        let is_same = |pc: &Pc| self.instructions[*pc as usize] == call && self.is_here(*pc);
-        if let Some(&known) = self
-            .same
-            .get(&hash)
-            .into_iter()
-            .flatten()
-            .find(|pc| is_same(pc))
-        {
-            return Ok(known);
+        let hash = self.hash_here((routine, next));
+        match self.known(hash, |own| own == call) {
+            Some(known) => Ok(known),
+            None => self.push_known(hash, call),
         }
-        let pc = self.push(call)?;
-        self.same.entry(hash).or_default().push(pc);
-        Ok(pc)
     }
 
-    /// Whether an instruction belongs to the same live values as what is being compiled.
-    fn is_here(&self, pc: Pc) -> bool {
-        self.slot_of[pc as usize] == self.slot
+    /// The hash of what is written for the live values that are being compiled.
+    fn hash_here(&self, what: impl Hash) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.slot, what).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// An instruction that is there already, for the same live values.
+    fn known(&self, hash: u64, is_same: impl Fn(Instruction) -> bool) -> Option<Pc> {
+        let mut known = self.same.get(&hash)?.iter().copied();
+        known.find(|&pc| {
+            self.slot_of[pc as usize] == self.slot && is_same(self.instructions[pc as usize])
+        })
+    }
+
+    /// Writes an instruction that is to be found again.
+    fn push_known(&mut self, hash: u64, instruction: Instruction) -> Result<Pc, LimitError> {
+        let pc = self.push(instruction)?;
+        self.same.entry(hash).or_default().push(pc);
+        Ok(pc)
     }
 
     /// Whether all of `bytes` can be spelled; notes those that cannot.
@@ -141,32 +147,23 @@ impl Code {
             }
             return Ok(DEAD);
         }
-        let mut hasher = FxHasher::default();
-        (self.slot, &self.edges[start..]).hash(&mut hasher);
-        let hash = hasher.finish();
-        let is_same = |pc: &Pc| match self.instructions[*pc as usize] {
-            Instruction::Bytes(other) => {
-                self.edges[other.range()] == self.edges[start..] && self.is_here(*pc)
-            }
+        let taken = &self.edges[start..];
+        let hash = self.hash_here(taken);
+        let known = self.known(hash, |own| match own {
+            Instruction::Bytes(span) => self.edges[span.range()] == *taken,
             _ => false,
-        };
-        if let Some(&known) = self
-            .same
-            .get(&hash)
-            .into_iter()
-            .flatten()
-            .find(|pc| is_same(pc))
-        {
+        });
+        if known.is_some() {
             self.edges.truncate(start);
-            return Ok(known);
         }
         let span = Span {
             start: start as u32,
             len: (self.edges.len() - start) as u32,
         };
-        let pc = self.push(Instruction::Bytes(span))?;
-        self.same.entry(hash).or_default().push(pc);
-        Ok(pc)
+        match known {
+            Some(known) => Ok(known),
+            None => self.push_known(hash, Instruction::Bytes(span)),
+        }
     }
 
     /// The UTF-8 sequences of a class as a small deterministic network.

@@ -121,7 +121,7 @@ impl Hashes {
         };
         let mut instructions = vec![0; program.instructions.len()];
         each_component(program, |circle| {
-            hasher.component(circle, &mut instructions)
+            hasher.component(circle, &mut instructions);
         });
         for routine in &program.routines {
             if let Some(slot) = slots.get_mut(usize::from(routine.slot)) {
