@@ -92,6 +92,12 @@ fn json_mode_writes_json_and_nothing_else() {
     fs::write(folder.path().join("ok.gbnf"), "root ::= \"a\"\n").unwrap();
     let torn = "{\"event\":\"note\"}\n{\"event\":\"no";
     fs::write(folder.path().join("torn.jsonl"), torn).unwrap();
+    fs::write(folder.path().join("cut.jsonl"), "").unwrap();
+    let (code, out, err) = outcome(
+        folder.path(),
+        &run(folder.path(), &["trace", "show", "cut.jsonl"]),
+    );
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""));
     for (arguments, code) in [
         (&["config", "show"][..], 0),
         (&["config", "explain"], 0),
@@ -107,6 +113,7 @@ fn json_mode_writes_json_and_nothing_else() {
         (&["task", "resume", "1"], 8),
         (&["trace", "list"], 0),
         (&["trace", "show", "torn.jsonl"], 0),
+        (&["trace", "show", "cut.jsonl"], 0),
         (&["trace", "show", "not.gguf"], 5),
         (&["run", "--house", "twice.toml", "x"], 5),
         (&["generate", "x"], 4),

@@ -10,7 +10,7 @@ use super::run::{Agent, AgentError};
 use super::said::Said;
 use crate::call::{Dialect, Failure, FailureKind, Moves, Reply, turn_grammar};
 use crate::model::{Calibration, GenerateRequest, Generation, Prompt, Stop};
-use crate::task::ActiveTask;
+use crate::task::{ActiveTask, Task};
 use crate::trace;
 
 impl Agent<'_> {
@@ -132,7 +132,7 @@ impl Agent<'_> {
             ));
         }
         Ok(Said {
-            reply: reply.and_then(|reply| whole(reply, &task.task().goal, &moves.legal)),
+            reply: reply.and_then(|reply| whole(reply, &said(task.task()), &moves.legal)),
             generation,
             prompt: context.prompt,
             grammar: self.settings.grammar.then_some(compiled.grammar),
@@ -188,13 +188,20 @@ impl Agent<'_> {
     }
 }
 
+/// All that the person said that this turn is about: a number may come with an answer.
+fn said(task: &Task) -> String {
+    let answer = task.reply.iter().map(|(_, answer)| answer);
+    let all = std::iter::once(&task.goal).chain(&task.notes).chain(answer);
+    all.map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
 /// A reply, or a question in its place where a call holds only the beginning of a number that the
 /// request names: what was meant cannot be done.
-fn whole(reply: Reply, request: &str, legal: &Moves) -> Result<Reply, Failure> {
+fn whole(reply: Reply, said: &str, legal: &Moves) -> Result<Reply, Failure> {
     let Reply::Calls(calls) = &reply else {
         return Ok(reply);
     };
-    let Some(cut) = cut_number(request, calls) else {
+    let Some(cut) = cut_number(said, calls) else {
         return Ok(reply);
     };
     let message = format!("{} cannot be {}", cut.argument, cut.said);
@@ -202,5 +209,43 @@ fn whole(reply: Reply, request: &str, legal: &Moves) -> Result<Reply, Failure> {
         Ok(Reply::Ask(format!("{message}. What should it be?")))
     } else {
         Err(Failure::new(FailureKind::OutsideDomain, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use crate::task::{Definition, TaskId};
+
+    #[test]
+    fn a_number_may_come_with_the_answer() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let task = ActiveTask::unrecorded(
+            TaskId::new(now, 0),
+            "dim it to 150%",
+            Definition::builtin(),
+            serde_json::Value::Null,
+            now,
+        );
+        let mut task = task.unwrap().task().clone();
+        let legal = Moves {
+            ask: true,
+            ..Moves::default()
+        };
+        let dim = Reply::Calls(vec![Call::new("dim", [("brightness", 15)])]);
+        let question = "brightness cannot be 150. What should it be?".to_owned();
+        let asked = whole(dim.clone(), &said(&task), &legal);
+        assert_eq!(asked, Ok(Reply::Ask(question.clone())));
+        task.reply = Some((question, "15, please".to_owned()));
+        assert_eq!(whole(dim.clone(), &said(&task), &legal), Ok(dim.clone()));
+        // Nobody may be asked: it is a failure.
+        task.reply = None;
+        let legal = Moves {
+            ask: false,
+            ..Moves::default()
+        };
+        let failed = whole(dim, &said(&task), &legal).unwrap_err();
+        assert_eq!(failed.kind, FailureKind::OutsideDomain);
     }
 }

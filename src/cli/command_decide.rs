@@ -235,20 +235,12 @@ fn cut(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::GenerationStats;
+    use crate::decide::choice;
 
     fn shown(options: &[(&str, f64)], taken: usize, form: Form, columns: usize) -> String {
         let choice = choice(options, taken);
         let table = table(&choice, form, columns);
         anstream::adapter::strip_str(&table).to_string()
-    }
-
-    fn choice(options: &[(&str, f64)], taken: usize) -> Choice {
-        Choice {
-            options: options.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect(),
-            taken,
-            stats: GenerationStats::default(),
-        }
     }
 
     #[test]

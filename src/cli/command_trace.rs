@@ -42,7 +42,9 @@ pub fn show(context: &mut Context, folder: &Path, name: &str, full: bool) -> Res
     }
     let mut first = Vec::new();
     (&mut reader).take(1 << 20).read_until(b'\n', &mut first)?;
-    if serde_json::from_slice::<serde_json::Map<String, Value>>(&first).is_err() {
+    // One that was cut off before its first line is empty.
+    let is_event = serde_json::from_slice::<serde_json::Map<String, Value>>(&first).is_ok();
+    if !first.is_empty() && !is_event {
         return Err(Failure::input(format!("{} is no trace", path.display())));
     }
     let mut reader = first.as_slice().chain(reader);

@@ -100,10 +100,10 @@ impl From<Choice> for Level {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn choice(options: &[(&str, f64)], taken: usize) -> Choice {
+    pub(crate) fn choice(options: &[(&str, f64)], taken: usize) -> Choice {
         Choice {
             options: options.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect(),
             taken,

@@ -11,3 +11,6 @@ mod options;
 pub use decider::{DecideError, Decider};
 pub use decision::{Choice, Level, YesNo};
 pub use options::{LONGEST_OPTION, MOST_OPTIONS, Options, OptionsError};
+
+#[cfg(test)]
+pub(crate) use decision::tests::choice;

@@ -1,4 +1,5 @@
-//! A set of tokens, in whichever form takes the least memory.
+//! A set of tokens: a list of its members, or of the others, where that is at most half as large as a
+//! bit for each token, which are the quickest to join.
 
 use crate::vocab::TokenId;
 
