@@ -59,7 +59,7 @@ impl fmt::Display for Plain<'_> {
                 }
                 for line in comment.lines() {
                     let line: String = line.chars().map(plain).collect();
-                    writeln!(f, "# {}", line.trim_end())?;
+                    writeln!(f, "{}", format!("# {}", line.trim()).trim_end())?;
                 }
             }
             write!(f, "{} ::= ", printer.names[id.0 as usize])?;

@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use super::algebra::{
-    Algebra, Outcome, loosened_array, loosened_number, loosened_object, loosened_string, product,
-};
+use super::algebra::{Algebra, Outcome, Term, product};
 use super::shape::{
-    ANY, ArraySet, Contains, NEVER, NumberSet, ObjectSet, Property, Shape, StringSet,
+    ANY, ArraySet, Contains, NEVER, NumberSet, ObjectSet, Property, Scope, Shape, StringSet,
+    TermId, merged,
 };
 
 impl Algebra<'_> {
@@ -25,27 +24,59 @@ impl Algebra<'_> {
         // Not (a or b) is not a and not b; each "not a" is an alternation of broken constraints.
         for set in &shape.numbers {
             let broken = broken_number(set);
-            out.numbers = narrowed(&out.numbers, broken, limit, loosened_number, |x, y| {
-                Ok(x.intersection(y))
-            })?;
+            out.numbers = narrowed(
+                &out.numbers,
+                broken,
+                limit,
+                |left| NumberSet {
+                    loose: true,
+                    origins: merged(&left.origins, &set.origins),
+                    ..left
+                },
+                |x, y| Ok(x.intersection(y)),
+            )?;
         }
         for set in &shape.strings {
             let broken = broken_string(set);
-            out.strings = narrowed(&out.strings, broken, limit, loosened_string, |x, y| {
-                Ok(self.string_intersection(x, y))
-            })?;
+            out.strings = narrowed(
+                &out.strings,
+                broken,
+                limit,
+                |left| StringSet {
+                    loose: true,
+                    origins: merged(&left.origins, &set.origins),
+                    ..left
+                },
+                |x, y| Ok(self.string_intersection(x, y)),
+            )?;
         }
         for set in &shape.arrays {
             let broken = self.broken_array(set);
-            out.arrays = narrowed(&out.arrays, broken, limit, loosened_array, |x, y| {
-                self.array_intersection(x, y)
-            })?;
+            out.arrays = narrowed(
+                &out.arrays,
+                broken,
+                limit,
+                |left| ArraySet {
+                    loose: true,
+                    origins: merged(&left.origins, &set.origins),
+                    ..left
+                },
+                |x, y| self.array_intersection(x, y),
+            )?;
         }
         for set in &shape.objects {
             let broken = self.broken_object(set);
-            out.objects = narrowed(&out.objects, broken, limit, loosened_object, |x, y| {
-                self.object_intersection(x, y)
-            })?;
+            out.objects = narrowed(
+                &out.objects,
+                broken,
+                limit,
+                |left| ObjectSet {
+                    loose: true,
+                    origins: merged(&left.origins, &set.origins),
+                    ..left
+                },
+                |x, y| self.object_intersection(x, y),
+            )?;
         }
         Ok(out)
     }
@@ -119,6 +150,16 @@ impl Algebra<'_> {
 
     /// Objects that are not in the set; nothing if that cannot be said.
     fn broken_object(&mut self, set: &ObjectSet) -> Option<Vec<ObjectSet>> {
+        if !set.loose && admits_no_property(set) {
+            // Empty objects alone, or none where a property is required.
+            let needs_one = set.min > 0 || set.properties.iter().any(|p| p.required);
+            let least = if needs_one { 0 } else { 1 };
+            return Some(vec![ObjectSet {
+                min: least,
+                origins: set.origins.clone(),
+                ..ObjectSet::default()
+            }]);
+        }
         if set.loose || !set.names.is_empty() || set.groups.iter().any(|g| g.term != ANY) {
             return None;
         }
@@ -163,6 +204,36 @@ impl Algebra<'_> {
         }
         Some(out)
     }
+}
+
+impl Algebra<'_> {
+    /// Whether a complement went into the term, outside of any schema: what it says loosely has
+    /// not been reported then.
+    pub(super) fn has_opposite(&self, term: TermId) -> bool {
+        match self.term(term) {
+            Term::Not(_) => true,
+            Term::All(parts) | Term::Some(parts) => {
+                parts.iter().any(|&part| self.has_opposite(part))
+            }
+            Term::Any | Term::Never | Term::Schema(_) | Term::Shape(_) => false,
+        }
+    }
+}
+
+/// Whether the set admits no property at all.
+fn admits_no_property(set: &ObjectSet) -> bool {
+    let is_barred = |pattern| {
+        let barred = |scope: &Scope| matches!(scope, Scope::Matching(own) if *own == pattern);
+        set.groups
+            .iter()
+            .any(|group| group.term == NEVER && barred(&group.scope))
+    };
+    set.properties.iter().all(|property| property.term == NEVER)
+        && set.groups.iter().any(|group| {
+            let rest =
+                matches!(&group.scope, Scope::Others(but) if but.iter().all(|&p| is_barred(p)));
+            group.term == NEVER && rest
+        })
 }
 
 /// One step of a complement: `left` and `broken`. What cannot be said leaves `left` loose.

@@ -83,6 +83,31 @@ fn opposites_that_cannot_be_written_are_reported() {
     assert_eq!(checked(&lists), ["/not"]);
 }
 
+/// Deep inside of an opposite as well: an item that must break a rule of names which no grammar
+/// can break on purpose.
+#[test]
+fn opposites_inside_of_others_are_reported() {
+    let item = json!({ "propertyNames": { "maxLength": 2 } });
+    let items = json!({ "not": { "items": item } });
+    assert_eq!(checked(&items), ["/not/items/propertyNames"]);
+    let property = json!({ "not": { "properties": { "a": item } } });
+    assert_eq!(checked(&property), ["/not/properties/a/propertyNames"]);
+}
+
+/// Whoever breaks "no properties at all" has one.
+#[test]
+fn the_opposite_of_a_closed_object_has_a_property() {
+    let closed = json!({ "patternProperties": { "ab": false }, "additionalProperties": false });
+    let schema = json!({ "type": "array", "not": { "items": closed } });
+    assert_eq!(checked(&schema), [""; 0]);
+    assert!(matches(&schema, "[\"x\", {\"я\": 1}]"));
+    assert!(!matches(&schema, "[\"x\", {}]"));
+    let open = json!({ "not": { "patternProperties": { "ab": false } } });
+    assert_eq!(checked(&open), ["/not"]);
+    let never = json!({ "not": { "minProperties": 1, "additionalProperties": false } });
+    assert!(matches(&never, "{}") && matches(&never, "{\"a\": 1}"));
+}
+
 /// As wherever an integer has bounds: readers of integers need not know of a negative zero.
 #[test]
 fn integers_have_no_negative_zero() {

@@ -161,8 +161,8 @@ impl Emitter<'_, '_> {
         let total = pairs.len() as u64;
         let min = set.min.saturating_sub(required);
         let counted = min > 0 || set.max.is_some_and(|max| max < total || extra.is_some());
-        if extra.is_some() && min > 0 {
-            // A key may be written twice, and then counts once.
+        if extra.is_some() && min > 1 {
+            // A key may be written twice, and then counts once: too few where two are needed.
             self.weakened(
                 &set.origins,
                 "object",

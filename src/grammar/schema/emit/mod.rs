@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::algebra::{Algebra, Outcome, Term, Trouble};
+use super::algebra::{Algebra, COMBINED, Outcome, Term, Trouble};
 use super::document::NodeId;
 use super::error::SchemaError;
 use super::shape::{ANY, NEVER, Shape, SiteId, StringSet, TermId};
@@ -75,6 +75,7 @@ impl<'a, 'b> Emitter<'a, 'b> {
                 .algebra
                 .shape(term)
                 .map_err(|trouble| self.refusal(trouble))?;
+            self.report_opposites(term, &shape);
             let body = self
                 .body(&shape, &hint)
                 .map_err(|trouble| self.refusal(trouble))?;
@@ -124,6 +125,30 @@ impl<'a, 'b> Emitter<'a, 'b> {
         sites.check_all(origins, (self.node, kind), why);
     }
 
+    /// Reports what a complement inside of arrays and objects could not say: of those that a
+    /// keyword makes of the value itself, the keyword has seen to it.
+    fn report_opposites(&mut self, term: TermId, shape: &Shape) {
+        if shape.is_exact() || !self.algebra.has_opposite(term) {
+            return;
+        }
+        const WHY: &str = "its opposite cannot be written down";
+        for set in shape.objects.iter().filter(|set| set.loose) {
+            self.weakened(&set.origins, "object", WHY);
+        }
+        for set in shape.arrays.iter().filter(|set| set.loose) {
+            self.weakened(&set.origins, "array", WHY);
+        }
+        for set in shape.strings.iter().filter(|set| set.loose) {
+            self.weakened(&set.origins, "string", WHY);
+        }
+        for set in shape.numbers.iter().filter(|set| set.loose) {
+            self.weakened(&set.origins, "number", WHY);
+        }
+        if shape.loose {
+            self.weakened(&[], COMBINED, WHY);
+        }
+    }
+
     /// A fresh rule named after `hint`.
     fn reserve(&mut self, hint: &str) -> RuleId {
         let base: String = hint
@@ -171,6 +196,7 @@ impl<'a, 'b> Emitter<'a, 'b> {
                 }
             }
             let expr = if shape.arrays.is_empty() && shape.objects.is_empty() {
+                self.report_opposites(term, &shape);
                 let body = self.body(&shape, &hint)?;
                 if weight(&body) > 12 {
                     self.rule(&hint, body)
