@@ -8,6 +8,7 @@ use regex_syntax::utf8::Utf8Sequences;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use super::ast::CharClass;
 use super::limits::{Bound, LimitError};
@@ -24,15 +25,23 @@ pub(super) struct Code {
     /// Bytes that were needed somewhere and cannot be spelled.
     pub(super) missing: [bool; 256],
     spellable: [bool; 256],
+    /// How many of the bytes below each one cannot be spelled.
+    unspellable_below: [u16; 257],
     limit: usize,
     /// By hash: the instructions that take a byte, and the calls. What is the same is written
     /// once, so that the same texts lead to the same states.
     same: FxHashMap<u64, SmallVec<[Pc; 1]>>,
+    /// Classes met so far, as they are spelled.
+    classes: FxHashMap<CharClass, Rc<[ClassNode]>>,
 }
 
 impl Code {
     /// Only the instructions that every program begins with; at most `limit` later.
     pub(super) fn new(spellable: [bool; 256], limit: usize) -> Self {
+        let mut unspellable_below = [0; 257];
+        for (byte, &spelled) in spellable.iter().enumerate() {
+            unspellable_below[byte + 1] = unspellable_below[byte] + u16::from(!spelled);
+        }
         Self {
             instructions: vec![
                 Instruction::Ret,
@@ -45,8 +54,10 @@ impl Code {
             slot: NO_SLOT,
             missing: [false; 256],
             spellable,
+            unspellable_below,
             limit,
             same: FxHashMap::default(),
+            classes: FxHashMap::default(),
         }
     }
 
@@ -121,6 +132,11 @@ impl Code {
             if edge.next == DEAD {
                 continue;
             }
+            let below = |byte: usize| self.unspellable_below[byte];
+            if below(usize::from(edge.high) + 1) == below(usize::from(edge.low)) {
+                self.edges.push(*edge);
+                continue;
+            }
             let mut low = None;
             for byte in edge.low..=edge.high {
                 if self.spellable[usize::from(byte)] {
@@ -168,34 +184,14 @@ impl Code {
 
     /// The UTF-8 sequences of a class as a small deterministic network.
     pub(super) fn class_here(&mut self, class: &CharClass, next: Pc) -> Result<Pc, LimitError> {
-        // Nodes of a trie over byte ranges: two sequences either share a range or are apart.
-        let mut nodes: Vec<Vec<(u8, u8, usize)>> = vec![Vec::new()];
-        const LEAF: usize = usize::MAX;
-        for &(low, high) in class.ranges() {
-            for sequence in Utf8Sequences::new(low, high) {
-                let ranges = sequence.as_slice();
-                let mut at = 0;
-                for (depth, range) in ranges.iter().enumerate() {
-                    let last = depth + 1 == ranges.len();
-                    let node = &nodes[at];
-                    let found = node
-                        .last()
-                        .filter(|edge| (edge.0, edge.1) == (range.start, range.end))
-                        .map(|edge| edge.2);
-                    at = match found {
-                        Some(child) => child,
-                        None => {
-                            let child = if last { LEAF } else { nodes.len() };
-                            nodes[at].push((range.start, range.end, child));
-                            if !last {
-                                nodes.push(Vec::new());
-                            }
-                            child
-                        }
-                    };
-                }
+        let nodes = match self.classes.get(class) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let nodes: Rc<[ClassNode]> = class_nodes(class).into();
+                self.classes.insert(class.clone(), Rc::clone(&nodes));
+                nodes
             }
-        }
+        };
         let mut pcs = vec![DEAD; nodes.len()];
         for at in (0..nodes.len()).rev() {
             let mut edges: Vec<Edge> = nodes[at]
@@ -203,7 +199,11 @@ impl Code {
                 .map(|&(low, high, child)| Edge {
                     low,
                     high,
-                    next: if child == LEAF { next } else { pcs[child] },
+                    next: if child == LEAF {
+                        next
+                    } else {
+                        pcs[child as usize]
+                    },
                 })
                 .collect();
             edges.sort_unstable_by_key(|edge| edge.low);
@@ -345,6 +345,44 @@ impl Code {
         }
         Ok(flat)
     }
+}
+
+/// Ranges of bytes, and the node that each leads to.
+type ClassNode = SmallVec<[(u8, u8, u32); 2]>;
+
+/// The node behind a whole character.
+const LEAF: u32 = u32::MAX;
+
+/// The UTF-8 sequences of a class as a trie; the first node is its root.
+fn class_nodes(class: &CharClass) -> Vec<ClassNode> {
+    // Nodes of a trie over byte ranges: two sequences either share a range or are apart.
+    let mut nodes = vec![ClassNode::new()];
+    for &(low, high) in class.ranges() {
+        for sequence in Utf8Sequences::new(low, high) {
+            let ranges = sequence.as_slice();
+            let mut at = 0_u32;
+            for (depth, range) in ranges.iter().enumerate() {
+                let last = depth + 1 == ranges.len();
+                let node = &nodes[at as usize];
+                let found = node
+                    .last()
+                    .filter(|edge| (edge.0, edge.1) == (range.start, range.end))
+                    .map(|edge| edge.2);
+                at = match found {
+                    Some(child) => child,
+                    None => {
+                        let child = if last { LEAF } else { nodes.len() as u32 };
+                        nodes[at as usize].push((range.start, range.end, child));
+                        if !last {
+                            nodes.push(ClassNode::new());
+                        }
+                        child
+                    }
+                };
+            }
+        }
+    }
+    nodes
 }
 
 /// Joins neighbouring edges that lead to the same place.

@@ -45,9 +45,10 @@ impl Mix {
         self.right = fold(self.right.rotate_left(23) ^ value, PRIMES[1]);
     }
 
+    /// Adds a hash: its halves are independent already, so each goes into one of ours.
     pub(crate) fn add_wide(&mut self, value: u128) {
-        self.add(value as u64);
-        self.add((value >> 64) as u64);
+        self.left = fold(self.left ^ value as u64, PRIMES[0]);
+        self.right = fold(self.right.rotate_left(23) ^ (value >> 64) as u64, PRIMES[1]);
     }
 
     pub(crate) fn add_text(&mut self, text: &str) {
@@ -65,7 +66,8 @@ impl Mix {
 
     pub(crate) fn finish(self) -> u128 {
         let mut last = self;
-        last.add(PRIMES[3]);
+        // Each half depends on both.
+        last.add_wide(u128::from(self.left) << 64 | u128::from(self.right));
         u128::from(last.left) << 64 | u128::from(last.right)
     }
 }
@@ -119,10 +121,7 @@ impl Hashes {
             names,
             clamp,
         };
-        let mut instructions = vec![0; program.instructions.len()];
-        each_component(program, |circle| {
-            hasher.component(circle, &mut instructions);
-        });
+        let instructions = hasher.instructions();
         for routine in &program.routines {
             if let Some(slot) = slots.get_mut(usize::from(routine.slot)) {
                 slot.1 = instructions[routine.entry as usize];
@@ -193,7 +192,62 @@ struct Hasher<'a> {
     clamp: u32,
 }
 
+/// No hash yet. An instruction whose hash happened to be this would be hashed again and again.
+const UNKNOWN: u128 = 0;
+
 impl Hasher<'_> {
+    /// The hashes of all instructions.
+    ///
+    /// Routines are written after those that call them, and each from its end: in that order most
+    /// instructions come after what they lead to. The others are circles, or lead into one.
+    fn instructions(&self) -> Vec<u128> {
+        let count = self.program.instructions.len();
+        let mut hashes = vec![UNKNOWN; count];
+        let mut circles = None;
+        let mut end = count as Pc;
+        let blocks = self.program.blocks.iter().rev().map(|&start| {
+            let block = start..end;
+            end = start;
+            block
+        });
+        // What every program begins with is in no block, and leads nowhere.
+        let first = self
+            .program
+            .blocks
+            .first()
+            .map_or(count as Pc, |&start| start);
+        for pc in (0..first).chain(blocks.flatten()) {
+            if hashes[pc as usize] != UNKNOWN {
+                continue;
+            }
+            let mut ready = true;
+            let hash = self.node(pc, |next| {
+                let hash = hashes[next as usize];
+                ready &= hash != UNKNOWN;
+                hash
+            });
+            if ready {
+                hashes[pc as usize] = hash;
+            } else {
+                circles
+                    .get_or_insert_with(|| Components::new(count))
+                    .visit_from(
+                        pc,
+                        &mut hashes,
+                        |pc, hashes, visit| {
+                            successors(self.program, pc, |next| {
+                                if hashes[next as usize] == UNKNOWN {
+                                    visit(next);
+                                }
+                            });
+                        },
+                        |circle, hashes| self.component(circle, hashes),
+                    );
+            }
+        }
+        hashes
+    }
+
     /// The hash of one instruction, given those of the ones it leads to.
     fn node(&self, pc: Pc, mut child: impl FnMut(Pc) -> u128) -> u128 {
         let mut mix = Mix::new(purpose::NODE);
@@ -354,31 +408,49 @@ impl Hasher<'_> {
     }
 }
 
-/// Visits strongly connected components, each after those it leads to (Tarjan 1972, iteratively).
-fn each_component(program: &Program, mut visit: impl FnMut(&[Pc])) {
+/// The strongly connected components of a graph (Tarjan 1972, iteratively).
+struct Components {
+    index: Vec<u32>,
+    low: Vec<u32>,
+    on_stack: Vec<bool>,
+    stack: Vec<Pc>,
+    next_index: u32,
+}
+
+impl Components {
     const NEW: u32 = u32::MAX;
-    let count = program.instructions.len();
-    let mut index = vec![NEW; count];
-    let mut low = vec![0_u32; count];
-    let mut on_stack = vec![false; count];
-    let mut stack: Vec<Pc> = Vec::new();
-    let mut next_index = 0;
-    let mut path: Vec<(Pc, usize, usize)> = Vec::new();
-    let mut children: Vec<Pc> = Vec::new();
-    for start in 0..count as Pc {
-        if index[start as usize] != NEW {
-            continue;
+
+    fn new(count: usize) -> Self {
+        Self {
+            index: vec![Self::NEW; count],
+            low: vec![0; count],
+            on_stack: vec![false; count],
+            stack: Vec::new(),
+            next_index: 0,
         }
-        let mut enter = Some(start);
+    }
+
+    /// Visits the components that can be reached from `start` and were not visited yet, each after
+    /// those it leads to. `known` is what is known of the nodes so far.
+    fn visit_from<K: ?Sized>(
+        &mut self,
+        start: Pc,
+        known: &mut K,
+        successors: impl Fn(Pc, &K, &mut dyn FnMut(Pc)),
+        mut visit: impl FnMut(&[Pc], &mut K),
+    ) {
+        let mut path: Vec<(Pc, usize, usize)> = Vec::new();
+        let mut children: Vec<Pc> = Vec::new();
+        let mut enter = (self.index[start as usize] == Self::NEW).then_some(start);
         loop {
             if let Some(pc) = enter.take() {
-                index[pc as usize] = next_index;
-                low[pc as usize] = next_index;
-                next_index += 1;
-                stack.push(pc);
-                on_stack[pc as usize] = true;
+                self.index[pc as usize] = self.next_index;
+                self.low[pc as usize] = self.next_index;
+                self.next_index += 1;
+                self.stack.push(pc);
+                self.on_stack[pc as usize] = true;
                 let from = children.len();
-                successors(program, pc, |next| children.push(next));
+                successors(pc, known, &mut |next| children.push(next));
                 path.push((pc, from, from));
             }
             let Some((pc, from, at)) = path.last_mut() else {
@@ -386,10 +458,10 @@ fn each_component(program: &Program, mut visit: impl FnMut(&[Pc])) {
             };
             if let Some(&child) = children.get(*at) {
                 *at += 1;
-                if index[child as usize] == NEW {
+                if self.index[child as usize] == Self::NEW {
                     enter = Some(child);
-                } else if on_stack[child as usize] {
-                    low[*pc as usize] = low[*pc as usize].min(index[child as usize]);
+                } else if self.on_stack[child as usize] {
+                    self.low[*pc as usize] = self.low[*pc as usize].min(self.index[child as usize]);
                 }
                 continue;
             }
@@ -397,16 +469,15 @@ fn each_component(program: &Program, mut visit: impl FnMut(&[Pc])) {
             children.truncate(from);
             path.pop();
             if let Some(&(parent, ..)) = path.last() {
-                low[parent as usize] = low[parent as usize].min(low[pc as usize]);
+                self.low[parent as usize] = self.low[parent as usize].min(self.low[pc as usize]);
             }
-            if low[pc as usize] == index[pc as usize] {
-                let from = stack.iter().rposition(|&member| member == pc);
-                let members = &stack[from.unwrap_or(0)..];
-                visit(members);
-                for &member in members {
-                    on_stack[member as usize] = false;
+            if self.low[pc as usize] == self.index[pc as usize] {
+                let from = self.stack.iter().rposition(|&member| member == pc);
+                let members = self.stack.split_off(from.unwrap_or(0));
+                visit(&members, known);
+                for member in members {
+                    self.on_stack[member as usize] = false;
                 }
-                stack.truncate(stack.len() - members.len());
             }
         }
     }

@@ -110,6 +110,7 @@ struct Lowerer<'a> {
     routines: Vec<Routine>,
     sets: Vec<MemberSet>,
     known: FxHashMap<Target<'a>, u32>,
+    blocks: Vec<Pc>,
     open: Vec<(u32, Target<'a>)>,
     /// Where a routine of the rule that is being compiled returns.
     ret: Pc,
@@ -138,6 +139,7 @@ impl<'a> Lowerer<'a> {
             routines: Vec::new(),
             sets: Vec::new(),
             known: FxHashMap::default(),
+            blocks: Vec::new(),
             open: Vec::new(),
             ret: RET,
             rule: grammar.root(),
@@ -172,6 +174,7 @@ impl<'a> Lowerer<'a> {
     }
 
     fn compile_routine(&mut self, routine: u32, target: &Target<'a>) -> Result<(), LowerError> {
+        self.blocks.push(self.code.instructions.len() as Pc);
         self.code.slot = self.routines[routine as usize].slot;
         self.ret = RET;
         if self.code.slot != NO_SLOT {
@@ -512,6 +515,7 @@ impl<'a> Lowerer<'a> {
             edges: self.code.edges,
             targets: self.code.targets,
             routines: self.routines,
+            blocks: self.blocks,
             sets: self.sets,
             slot_of: self.code.slot_of,
             slots: self.slots,

@@ -146,6 +146,9 @@ pub(crate) struct Program {
     pub(crate) edges: Vec<Edge>,
     pub(crate) targets: Vec<Pc>,
     pub(crate) routines: Vec<Routine>,
+    /// Where the code of each routine begins, as it was written: callers first, and within a
+    /// routine what comes last first.
+    pub(crate) blocks: Vec<Pc>,
     pub(crate) sets: Vec<MemberSet>,
     pub(crate) start: Pc,
     /// Per instruction: fewest bytes until it returns.

@@ -167,7 +167,10 @@ impl Matcher {
         limits: &Limits,
     ) -> Result<Self, MatcherError> {
         let program = lower::lower(grammar, &**lexicon, limits)?;
-        let automaton = Automaton::new(program, lexicon.trie().depth(), limits)?;
+        let mut automaton = Automaton::new(program, lexicon.trie().depth(), limits)?;
+        // Not left to the first mask: nobody waits for a grammar that is compiled while the prompt
+        // is read, but everybody for a mask.
+        automaton.hashes();
         let state = automaton.start();
         Ok(Self {
             shared: Arc::new(Shared {
