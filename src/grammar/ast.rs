@@ -261,16 +261,16 @@ impl Expr {
 
     /// A sequence, flattened; one element stands for itself, none is [`Expr::Empty`].
     pub fn seq(parts: impl IntoIterator<Item = Expr>) -> Self {
-        let mut flat = Vec::new();
+        let mut flat: Vec<Self> = Vec::new();
+        let mut add = |part| match (flat.last_mut(), part) {
+            (_, Self::Empty) => {}
+            (Some(Self::Literal(last)), Self::Literal(text)) => last.push_str(&text),
+            (_, part) => flat.push(part),
+        };
         for part in parts {
             match part {
-                Self::Empty => {}
-                Self::Seq(inner) => flat.extend(inner),
-                Self::Literal(text) => match flat.last_mut() {
-                    Some(Self::Literal(last)) => last.push_str(&text),
-                    _ => flat.push(Self::Literal(text)),
-                },
-                other => flat.push(other),
+                Self::Seq(inner) => inner.into_iter().for_each(&mut add),
+                part => add(part),
             }
         }
         match flat.len() {

@@ -3,7 +3,7 @@
 //! Nothing outside the document is ever looked at.
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::error::SchemaError;
 use super::options::Limits;
@@ -246,60 +246,123 @@ impl<'a> Document<'a> {
 
     fn build_index(&mut self) -> Index {
         let mut index = Index::default();
-        let mut stack = vec![NodeId(0)];
+        let mut stack = vec![(NodeId(0), Place::Schema)];
+        // What is under keywords that nobody knows names nothing that a schema names, too.
+        let mut unknown = Vec::new();
         if let Some(base) = self.bases.get(&NodeId(0)) {
             index.resources.insert(trimmed(base).to_owned(), NodeId(0));
         }
-        while let Some(node) = stack.pop() {
+        while let Some((node, place)) = stack.pop().or_else(|| unknown.pop()) {
             let value = self.value(node);
-            let resource = self.nodes[node.0 as usize].resource;
-            match value {
-                Value::Object(members) => {
-                    if resource == node
-                        && let Some(base) = self.bases.get(&node)
-                    {
-                        index
-                            .resources
-                            .entry(trimmed(base).to_owned())
-                            .or_insert(node);
-                    }
-                    for keyword in ["$anchor", "$dynamicAnchor"] {
-                        if let Some(name) = members.get(keyword).and_then(Value::as_str) {
-                            index.anchors.insert((resource, name.to_owned()), node);
-                            if keyword == "$dynamicAnchor" {
-                                let entry =
-                                    index.dynamic.entry(name.to_owned()).or_insert((node, 0));
-                                entry.1 += 1;
-                            }
-                        }
-                    }
-                    for keyword in ["$id", "id"] {
-                        if let Some(name) = members.get(keyword).and_then(Value::as_str)
-                            && let Some((_, name)) = name.split_once('#')
-                            && !name.is_empty()
-                        {
-                            index.anchors.insert((resource, name.to_owned()), node);
-                        }
-                    }
-                    for (key, child) in members {
-                        if (child.is_object() || child.is_array())
-                            && !NOT_SCHEMAS.contains(&key.as_str())
-                        {
-                            stack.push(self.add(child, node, Step::Key(key)));
-                        }
-                    }
+            if let (Value::Object(members), Place::Schema | Place::Unknown) = (value, place) {
+                self.add_names(&mut index, node, members);
+            }
+            for (step, child) in children(value) {
+                if !child.is_object() && !child.is_array() {
+                    continue;
                 }
-                Value::Array(items) => {
-                    for (at, child) in items.iter().enumerate() {
-                        if child.is_object() || child.is_array() {
-                            stack.push(self.add(child, node, Step::Index(at)));
-                        }
+                let place = match (place, step) {
+                    (_, Step::Key(key)) if NOT_SCHEMAS.contains(&key) && place != Place::Map => {
+                        continue;
                     }
+                    (Place::Schema, Step::Key(key)) if MAPS.contains(&key) => Place::Map,
+                    (Place::Schema, Step::Key(key)) if SCHEMAS.contains(&key) => Place::Schema,
+                    (Place::Schema, Step::Key(_)) | (Place::Unknown, _) => Place::Unknown,
+                    // The items of a list of schemas, or of a map.
+                    (Place::Schema, Step::Index(_) | Step::Root) | (Place::Map, _) => Place::Schema,
+                };
+                let child = self.add(child, node, step);
+                match place {
+                    Place::Unknown => unknown.push((child, place)),
+                    Place::Schema | Place::Map => stack.push((child, place)),
                 }
-                _ => {}
             }
         }
         index
+    }
+
+    /// Adds what a schema is called; what was called so before stays.
+    fn add_names(&self, index: &mut Index, node: NodeId, members: &Map<String, Value>) {
+        let resource = self.nodes[node.0 as usize].resource;
+        if resource == node
+            && let Some(base) = self.bases.get(&node)
+        {
+            let resources = &mut index.resources;
+            resources.entry(trimmed(base).to_owned()).or_insert(node);
+        }
+        let mut add = |name: &str| {
+            let anchors = &mut index.anchors;
+            anchors.entry((resource, name.to_owned())).or_insert(node);
+        };
+        let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            text(keyword).map(&mut add);
+        }
+        for keyword in ["$id", "id"] {
+            if let Some((_, name)) = text(keyword).and_then(|id| id.split_once('#'))
+                && !name.is_empty()
+            {
+                add(name);
+            }
+        }
+        if let Some(name) = text("$dynamicAnchor") {
+            index.dynamic.entry(name.to_owned()).or_insert((node, 0)).1 += 1;
+        }
+    }
+}
+
+/// Where a value stands in a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A schema, or a list of schemas.
+    Schema,
+    /// Schemas by name.
+    Map,
+    /// Under a keyword that nobody knows.
+    Unknown,
+}
+
+/// Keywords whose values are schemas or lists of schemas.
+const SCHEMAS: [&str; 18] = [
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "contentSchema",
+    "else",
+    "extends",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords whose values are schemas by name.
+const MAPS: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+fn children<'a>(value: &'a Value) -> Box<dyn Iterator<Item = (Step<'a>, &'a Value)> + 'a> {
+    match value {
+        Value::Object(members) => {
+            Box::new(members.iter().map(|(key, child)| (Step::Key(key), child)))
+        }
+        Value::Array(items) => {
+            Box::new((0..).zip(items).map(|(at, child)| (Step::Index(at), child)))
+        }
+        _ => Box::new(std::iter::empty()),
     }
 }
 
