@@ -59,6 +59,8 @@ pub struct FromPool {
     ids: HashMap<(String, String), ExampleId>,
     /// Whether retries that succeed become examples.
     learns: bool,
+    /// How many did.
+    learned: usize,
     /// Where they are kept beyond this run.
     file: Option<LearnedFile>,
     /// Why the last one is not.
@@ -76,6 +78,7 @@ impl FromPool {
             fill: Fill::default(),
             ids: HashMap::new(),
             learns: false,
+            learned: 0,
             file: None,
             trouble: None,
         }
@@ -96,6 +99,19 @@ impl FromPool {
         self.learns = true;
         self.file = file;
         self
+    }
+
+    /// Learns no more; what was learned stays.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        self.learns = false;
+        self.file = None;
+        self
+    }
+
+    /// How many examples were learned.
+    pub fn learned(&self) -> usize {
+        self.learned
     }
 
     /// Why something that was learned is not in the file, told once.
@@ -182,6 +198,7 @@ impl Examples for FromPool {
         if !self.pool.add(example.clone()) {
             return None;
         }
+        self.learned += 1;
         if let Some(file) = &self.file {
             // At once: a run that is killed afterwards has learned it all the same.
             self.trouble = file.add(&[example]).err();

@@ -139,6 +139,10 @@ impl Sum {
     }
 }
 
+/// Stands among the parts that a run did without, where others of the same file had learned from
+/// requests that came before.
+pub const LEARNING: &str = "learning";
+
 /// The parts of the harness that a run can do without, by their names in results.
 pub const PARTS: [&str; 7] = [
     "grammar",

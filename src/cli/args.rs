@@ -375,6 +375,9 @@ pub struct Resume {
     /// tell
     #[arg(long, value_name = "OUTCOME", value_enum)]
     pub settle: Option<Settle>,
+    /// The answer to the question that the task stands at
+    #[arg(long, value_name = "TEXT")]
+    pub answer: Option<String>,
     /// Show what the model reads in each turn: each part with its tokens, and how much of it had to
     /// be evaluated
     #[arg(long, conflicts_with = "quiet")]
@@ -499,6 +502,10 @@ pub struct BenchHome {
     /// Write requests, replies and outcomes of the model here, for `bench replay`
     #[arg(long, value_name = "FILE", conflicts_with = "without")]
     pub record: Option<PathBuf>,
+    /// Let the model learn from every other request first, and measure the others with what was
+    /// learned and without
+    #[arg(long, conflicts_with = "record")]
+    pub learn: bool,
     /// What is common to all suites that can leave out parts.
     #[command(flatten)]
     pub measured: Measured,

@@ -21,6 +21,33 @@ pub fn read_suite(path: Option<&Path>) -> Result<Vec<Request>, Failure> {
     read(&text).map_err(|error| Failure::input(format!("{name}: {error}")))
 }
 
+/// Every other request of each language and kind, to learn from, and the rest, to measure.
+///
+/// # Errors
+/// Where nothing is left to measure.
+pub fn halves(all: Vec<Request>) -> Result<(Vec<Request>, Vec<Request>), Failure> {
+    let mut counts: BTreeMap<(String, &'static str), usize> = BTreeMap::new();
+    let (mut lessons, mut measured) = (Vec::new(), Vec::new());
+    for request in all {
+        let count = counts
+            .entry((request.lang.clone(), request.kind.name()))
+            .or_default();
+        *count += 1;
+        if *count % 2 == 1 {
+            lessons.push(request);
+        } else {
+            measured.push(request);
+        }
+    }
+    if measured.is_empty() {
+        return Err(
+            Failure::input("no request is left to be measured after those that teach")
+                .hint("learning needs two requests of a kind at least"),
+        );
+    }
+    Ok((lessons, measured))
+}
+
 /// Those in a language, and of each language and kind the first `limit`.
 ///
 /// # Errors

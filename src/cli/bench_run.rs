@@ -96,6 +96,11 @@ impl Measuring {
         Ok(results)
     }
 
+    /// One request more is done, of which no result is kept.
+    pub fn advance(&self) {
+        self.bar.inc(1);
+    }
+
     /// Ends: `value` goes to `output` and, for machines, to standard output; people are shown
     /// `text`.
     ///
@@ -245,6 +250,12 @@ impl<'a> Suite<'a> {
         let requests = self.requests.saturating_mul(self.who.len());
         let total = requests.saturating_mul(self.runs.repeat as usize);
         self.measuring.bar.set_length(total as u64);
+    }
+
+    /// The model answers so many requests more, each time.
+    pub fn also(&mut self, requests: usize) {
+        let more = requests.saturating_mul(self.runs.repeat as usize);
+        self.measuring.bar.inc_length(more as u64);
     }
 
     /// So many requests are answered, where that follows from the model.

@@ -183,3 +183,30 @@ fn the_parts_are_those_that_results_know() {
         .collect();
     assert_eq!(names, PARTS);
 }
+
+#[test]
+fn what_teaches_is_not_measured() {
+    let all = super::bench_requests::read_suite(None).unwrap();
+    let ids = |requests: &[crate::bench::suite::Request]| {
+        requests
+            .iter()
+            .map(|request| request.id.clone())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let whole = ids(&all);
+    let (lessons, measured) = super::bench_requests::halves(all).unwrap();
+    assert!(ids(&lessons).is_disjoint(&ids(&measured)));
+    assert_eq!(&ids(&lessons) | &ids(&measured), whole);
+    for kind in crate::bench::suite::Kind::ALL {
+        let count = |requests: &[crate::bench::suite::Request]| {
+            let of = |request: &&crate::bench::suite::Request| {
+                request.kind == kind && request.lang == "en"
+            };
+            requests.iter().filter(of).count()
+        };
+        let (taught, left) = (count(&lessons), count(&measured));
+        assert!(left > 0 && (left..=left + 1).contains(&taught), "{kind:?}");
+    }
+    let one = super::bench_requests::read_suite(None).unwrap().remove(0);
+    assert!(super::bench_requests::halves(vec![one]).is_err());
+}

@@ -127,6 +127,10 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
         Settle::DidNotHappen => Settlement::DidNotHappen,
         Settle::Repeat => Settlement::Repeat,
     });
+    run.answer = args.answer.as_ref().map(|said| said.trim().to_owned());
+    if run.answer.as_ref().is_some_and(String::is_empty) {
+        return Err(Failure::new(Exit::Usage, "--answer is empty"));
+    }
     let trace = run.trace(id.as_str())?;
     let mut active = match taken_up(context, &path, &id, wait) {
         Ok(active) => active,
@@ -245,6 +249,8 @@ struct Runner {
     inbox: Option<Inbox>,
     /// What came of an interrupted call, where it was said beforehand.
     settlement: Option<Settlement>,
+    /// The answer to the first question, where it was said beforehand.
+    answer: Option<String>,
     /// Whether prompts are shown.
     explain: bool,
 }
@@ -292,6 +298,7 @@ impl Runner {
             hook,
             inbox: None,
             settlement: None,
+            answer: None,
             explain: false,
         })
     }
@@ -405,7 +412,8 @@ impl Runner {
             None => Lines::Stream(io::stdin().lock()),
         };
         let mut person = Asker::new(input, output, present, self.progress.clone())
-            .with_settlement(self.settlement.take());
+            .with_settlement(self.settlement.take())
+            .with_answer(self.answer.take());
         let clock = SystemClock::start();
         let settings = world::agent_settings(&self.settings, &self.engine, self.approve_all)?;
         let report = Agent {
@@ -422,7 +430,13 @@ impl Runner {
         .run(task);
         // What could not be written explains why the run was stopped.
         view.finish()?;
+        let unused = person.unused_answer();
         drop(person);
+        if unused {
+            context
+                .terminal
+                .warn("nothing was asked: --answer was not needed");
+        }
         if let Some(trouble) = self.examples.take_trouble() {
             let message = format!("what was learned is not kept: {trouble}");
             context.terminal.warn(&message);
@@ -436,7 +450,9 @@ impl Runner {
             context.terminal.warn(&message);
         }
         if !self.settings.dry_run && can_be_resumed(&report.reason) {
-            let hint = format!("go on with it: snaffle task resume {id}");
+            let asked = report.reason == StopReason::Asked;
+            let answer = if asked { " --answer TEXT" } else { "" };
+            let hint = format!("go on with it: snaffle task resume {id}{answer}");
             context.terminal.note(&hint);
         }
         let exit = exit_of(&report.reason);

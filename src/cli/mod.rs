@@ -16,6 +16,7 @@ mod bench_run_tests;
 mod command_bench;
 mod command_bench_assist;
 mod command_bench_bfcl;
+mod command_bench_home;
 mod command_bench_replay;
 mod command_bench_report;
 mod command_bench_steps;

@@ -42,6 +42,7 @@ pub struct Asker<'i, R, W> {
     present: Option<Present>,
     progress: ProgressBar,
     settlement: Option<Settlement>,
+    answer: Option<String>,
 }
 
 impl<R, W> std::fmt::Debug for Asker<'_, R, W> {
@@ -67,6 +68,7 @@ impl<'i, R: BufRead, W: Write> Asker<'i, R, W> {
             present,
             progress,
             settlement: None,
+            answer: None,
         }
     }
 
@@ -75,6 +77,18 @@ impl<'i, R: BufRead, W: Write> Asker<'i, R, W> {
     pub fn with_settlement(mut self, settlement: Option<Settlement>) -> Self {
         self.settlement = settlement;
         self
+    }
+
+    /// The same, who knows the answer to the first question.
+    #[must_use]
+    pub fn with_answer(mut self, answer: Option<String>) -> Self {
+        self.answer = answer;
+        self
+    }
+
+    /// Whether there is an answer that no question was asked for.
+    pub fn unused_answer(&self) -> bool {
+        self.answer.is_some()
     }
 
     /// One trimmed line; `None` at the end of the input, where the run is cancelled, or where a
@@ -150,8 +164,17 @@ impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
     }
 
     fn reply(&mut self, _question: &str) -> Option<String> {
-        self.present.as_ref()?;
         let prompt = format!("     {}", paint(NAME, "›"));
+        if let Some(said) = self.answer.take() {
+            self.progress.finish_and_clear();
+            _ = writeln!(
+                self.output,
+                "{prompt} {}",
+                crate::trace::sanitize_line(&said)
+            );
+            return Some(said);
+        }
+        self.present.as_ref()?;
         self.ask(&prompt).filter(|reply| !reply.is_empty())
     }
 
@@ -235,6 +258,17 @@ mod tests {
             let answer = asker(input, present).approve(&call, &spec(), None);
             assert_eq!(answer, granted, "{input:?} {present}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_known_is_given_once() {
+        let mut told = asker("", false).with_answer(Some("the hall\u{1b}".to_owned()));
+        assert!(told.unused_answer());
+        assert_eq!(told.reply("which?").as_deref(), Some("the hall\u{1b}"));
+        assert!(!told.unused_answer());
+        assert_eq!(told.reply("which?"), None);
+        let shown = String::from_utf8(told.output).unwrap();
+        assert!(shown.contains("the hall\\u{1b}") && !shown.contains("hall\u{1b}"));
     }
 
     #[test]
