@@ -1,9 +1,10 @@
 //! Where the examples of a request come from.
 
 use super::context::Shown;
-use crate::call::{Domains, FailureKind, Moves};
+use super::described::described;
+use crate::call::{Domains, FailureKind, Move, Moves};
 use crate::fewshot::{ExampleId, Fill, LearnedError, LearnedFile, Lesson, Pool, Query};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Chooses the examples of a request.
 pub trait Examples {
@@ -120,6 +121,30 @@ impl FromPool {
     }
 }
 
+impl FromPool {
+    /// Puts examples of tools that the pool knows nothing of before the others, where they come
+    /// near to the request or no other example calls anything.
+    fn describe(&self, request: &str, moves: &Moves, chosen: &mut Vec<Shown>, most: usize) {
+        let called: HashSet<&str> = self
+            .pool
+            .iter()
+            .flat_map(|(_, example)| example.calls())
+            .map(|call| call.tool.as_str())
+            .collect();
+        let is_stranger = |tool: &&Move| !called.contains(tool.spec.name.as_str());
+        let strangers: Vec<&Move> = moves.moves.iter().filter(is_stranger).collect();
+        if strangers.is_empty() {
+            return;
+        }
+        let calls = |shown: &Shown| shown.reply.contains("\"calls\"");
+        let others = chosen.iter().any(calls);
+        let request = (!self.fixed).then_some(request);
+        let described = described(request, &strangers, others, most);
+        chosen.splice(0..0, described);
+        chosen.truncate(most);
+    }
+}
+
 /// The legal tools with their live values, as the pool takes them.
 fn legal_of(moves: &Moves) -> Vec<(&str, &Domains)> {
     moves
@@ -185,6 +210,9 @@ impl Examples for FromPool {
                 shown
             })
             .collect();
+        if moves.ask || moves.answer {
+            self.describe(request, moves, &mut chosen, most);
+        }
         chosen.reverse();
         chosen
     }

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod context;
+mod described;
 pub mod doubt;
 pub mod event;
 pub mod examples;

@@ -52,6 +52,10 @@ impl TurnMoves {
                 }
             }
             legal.drop_impossible();
+            // Who was just told does something with it: small models ask the same once more.
+            if task.was_just_told() && (legal.answer || !legal.moves.is_empty()) {
+                legal.ask = false;
+            }
         }
         let (mut offered, left_out) = if state {
             legal.narrow(&task.goal)

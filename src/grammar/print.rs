@@ -57,8 +57,8 @@ impl fmt::Display for Plain<'_> {
                 if at > 0 {
                     f.write_char('\n')?;
                 }
-                for line in comment.lines() {
-                    let line: String = line.chars().map(plain).collect();
+                let comment: String = comment.chars().map(plain).collect();
+                for line in comment.trim().lines() {
                     writeln!(f, "{}", format!("# {}", line.trim()).trim_end())?;
                 }
             }
@@ -72,7 +72,7 @@ impl fmt::Display for Plain<'_> {
 
 /// A comment must not end early, whatever is in it.
 fn plain(c: char) -> char {
-    if c.is_control() { ' ' } else { c }
+    if c.is_control() && c != '\n' { ' ' } else { c }
 }
 
 /// The printed name of each rule: the root is `root`, the others are unique and GBNF.

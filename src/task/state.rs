@@ -101,6 +101,8 @@ pub struct Task {
     pub pending: Option<Pending>,
     /// The last question and the person's reply.
     pub reply: Option<(String, String)>,
+    /// How many steps there had been when they replied.
+    replied_after: Option<u32>,
     /// What the person said while it ran, the latest last: at most [`NOTES`].
     pub notes: Vec<String>,
     /// The final answer.
@@ -174,6 +176,7 @@ impl Task {
             last: None,
             pending: None,
             reply: None,
+            replied_after: None,
             notes: Vec::new(),
             answer: None,
             flagged: false,
@@ -231,6 +234,7 @@ impl Task {
                     _ => String::new(),
                 };
                 self.reply = Some((question, text.clone()));
+                self.replied_after = Some(self.steps);
             }
             Event::Refused { .. } | Event::Rejected { .. } => self.failures += 1,
             Event::FactsChanged { set, removed } => {
@@ -260,6 +264,7 @@ impl Task {
                 self.state.clone_from(&self.definition.start);
                 self.status = Status::Running;
                 (self.answer, self.reply, self.last) = (None, None, None);
+                self.replied_after = None;
                 self.notes.clear();
                 self.recent.clear();
                 self.failures = 0;
@@ -339,6 +344,11 @@ impl Task {
     /// The definition of the state that the task is in.
     pub fn current(&self) -> Option<&State> {
         self.definition.states.get(&self.state)
+    }
+
+    /// Whether the person replied to a question, and nothing was done since.
+    pub fn was_just_told(&self) -> bool {
+        self.replied_after == Some(self.steps)
     }
 
     /// Whether `tool` is legal now: the state has it, and nothing guards it that does not depend
