@@ -75,6 +75,10 @@ impl Report {
     }
 }
 
+/// Columns that a run takes in a table.
+const NARROWEST: usize = 28;
+const WIDEST: usize = 44;
+
 /// A table of reports side by side: a row a language and kind, a column a report, each figure with
 /// its 95% Wilson interval in percent; then wrong effects, and seconds and tokens per call.
 pub fn table(reports: &[Report]) -> String {
@@ -82,13 +86,15 @@ pub fn table(reports: &[Report]) -> String {
     let Some(first) = reports.first() else {
         return text;
     };
+    let labels: Vec<String> = reports
+        .iter()
+        .map(|report| shortened(&label(&report.model, &report.without), WIDEST))
+        .collect();
+    let widths = labels.iter().map(|label| label.chars().count());
+    let width = widths.max().unwrap_or_default().max(NARROWEST);
     let _ = write!(text, "{:<20}", "right, first attempt");
-    for report in reports {
-        let _ = write!(
-            text,
-            "  {:>28}",
-            shortened(&label(&report.model, &report.without), 28)
-        );
+    for label in labels {
+        let _ = write!(text, "  {label:>width$}");
     }
     text.push('\n');
     for language in first.languages() {
@@ -105,7 +111,7 @@ pub fn table(reports: &[Report]) -> String {
             for report in reports {
                 let share = report.sum(pick).right;
                 let cell = shown(share);
-                let _ = write!(text, "  {cell:>28}");
+                let _ = write!(text, "  {cell:>width$}");
             }
             text.push('\n');
         }
@@ -114,7 +120,7 @@ pub fn table(reports: &[Report]) -> String {
         let _ = write!(text, "{name:<20}");
         for report in reports {
             let sum = report.sum(|_| true);
-            let _ = write!(text, "  {:>28}", figure(&sum));
+            let _ = write!(text, "  {:>width$}", figure(&sum));
         }
         text.push('\n');
     }

@@ -163,7 +163,9 @@ fn a_reply_reaches_the_summary() {
     active.record(now(), Event::Asked { question }).unwrap();
     assert_eq!(active.task().status, Status::Asked("Which lamp?".into()));
     let text = "the red\none".to_owned();
+    assert!(!active.task().was_just_told());
     active.record(now(), Event::Replied { text }).unwrap();
+    assert!(active.task().was_just_told());
     assert_eq!(active.task().shown_status(false), Status::Interrupted);
     assert_eq!(
         active.task().summary(1000),
