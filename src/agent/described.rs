@@ -17,8 +17,9 @@ const LEAST: f64 = 0.15;
 /// Bytes of a description that are read.
 const SENTENCE: usize = 160;
 
-/// An example of each of the `strangers` that come nearest to the request, the nearest first; all
-/// where `request` is not looked at. `others` says whether there are examples of calls beside them.
+/// An example of each of the `strangers` that come nearest to the request, the nearest first; where
+/// there is none, of the first of them. With `others`, examples of calls beside them, only of those
+/// that have to do with the request.
 pub(super) fn described(
     request: Option<&str>,
     strangers: &[&Move],

@@ -2,7 +2,7 @@
 
 use super::context::Shown;
 use super::described::described;
-use crate::call::{Domains, FailureKind, Move, Moves};
+use crate::call::{Domains, FailureKind, Move, Moves, Reply};
 use crate::fewshot::{ExampleId, Fill, LearnedError, LearnedFile, Lesson, Pool, Query};
 use std::collections::{HashMap, HashSet};
 
@@ -119,12 +119,17 @@ impl FromPool {
     pub fn take_trouble(&mut self) -> Option<LearnedError> {
         self.trouble.take()
     }
-}
 
-impl FromPool {
     /// Puts examples of tools that the pool knows nothing of before the others, where they come
-    /// near to the request or no other example calls anything.
-    fn describe(&self, request: &str, moves: &Moves, chosen: &mut Vec<Shown>, most: usize) {
+    /// near to the request or, without `others`, whatever they are.
+    fn describe(
+        &self,
+        request: &str,
+        moves: &Moves,
+        others: bool,
+        chosen: &mut Vec<Shown>,
+        most: usize,
+    ) {
         let called: HashSet<&str> = self
             .pool
             .iter()
@@ -136,8 +141,6 @@ impl FromPool {
         if strangers.is_empty() {
             return;
         }
-        let calls = |shown: &Shown| shown.reply.contains("\"calls\"");
-        let others = chosen.iter().any(calls);
         let request = (!self.fixed).then_some(request);
         let described = described(request, &strangers, others, most);
         chosen.splice(0..0, described);
@@ -198,6 +201,9 @@ impl Examples for FromPool {
                 found.truncate(most);
             }
         }
+        let others = found
+            .iter()
+            .any(|found| matches!(found.reply, Reply::Calls(_)));
         let mut chosen: Vec<Shown> = found
             .into_iter()
             .map(|found| {
@@ -211,7 +217,7 @@ impl Examples for FromPool {
             })
             .collect();
         if moves.ask || moves.answer {
-            self.describe(request, moves, &mut chosen, most);
+            self.describe(request, moves, others, &mut chosen, most);
         }
         chosen.reverse();
         chosen

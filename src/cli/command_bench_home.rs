@@ -92,17 +92,17 @@ pub fn run(context: &mut Context, args: &BenchHome) -> Result<Exit, Failure> {
                 measuring.advance();
             }
             learned.push(pupil.learned());
-            pools.push((without.clone(), pupil.settled()));
+            pools.push((model.clone(), without.clone(), pupil.settled()));
             let mut without = without;
             without.push(LEARNING.to_owned());
-            pools.push((without, examples));
+            pools.push((label(&model, &without), without, examples));
         } else {
-            pools.push((without, examples));
+            pools.push((model.clone(), without, examples));
         }
         let recorded = who == Who::Model;
-        for (without, mut examples) in pools {
+        for (run, without, mut examples) in pools {
             let graded: Vec<Graded> = measuring.run(
-                &label(&model, &without),
+                &run,
                 repetition,
                 &requests,
                 |request| &request.id,

@@ -104,6 +104,10 @@ fn take_limits(settings: &mut Settings, layers: &Layers, limits: crate::task::Li
 /// # Errors
 /// As [`run`], and that there is no such task.
 pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
+    let answer = args.answer.as_ref().map(|said| said.trim().to_owned());
+    if answer.as_ref().is_some_and(String::is_empty) {
+        return Err(Failure::new(Exit::Usage, "--answer is empty"));
+    }
     let path = context.settings(&args.settings.given)?.journal;
     // Only looked at, until everything else is right.
     let journal = Journal::open_read_only(&path)?;
@@ -127,10 +131,7 @@ pub fn resume(context: &mut Context, args: &Resume) -> Result<Exit, Failure> {
         Settle::DidNotHappen => Settlement::DidNotHappen,
         Settle::Repeat => Settlement::Repeat,
     });
-    run.answer = args.answer.as_ref().map(|said| said.trim().to_owned());
-    if run.answer.as_ref().is_some_and(String::is_empty) {
-        return Err(Failure::new(Exit::Usage, "--answer is empty"));
-    }
+    run.answer = answer;
     let trace = run.trace(id.as_str())?;
     let mut active = match taken_up(context, &path, &id, wait) {
         Ok(active) => active,

@@ -412,7 +412,6 @@ impl Hasher<'_> {
 struct Components {
     index: Vec<u32>,
     low: Vec<u32>,
-    on_stack: Vec<bool>,
     stack: Vec<Pc>,
     next_index: u32,
 }
@@ -424,14 +423,14 @@ impl Components {
         Self {
             index: vec![Self::NEW; count],
             low: vec![0; count],
-            on_stack: vec![false; count],
             stack: Vec::new(),
             next_index: 0,
         }
     }
 
-    /// Visits the components that can be reached from `start` and were not visited yet, each after
-    /// those it leads to. `known` is what is known of the nodes so far.
+    /// Visits the components that can be reached from `start`, which was not visited yet, each
+    /// after those it leads to. `known` is what is known of the nodes so far: `successors` leaves
+    /// out those of which `visit` has made something known.
     fn visit_from<K: ?Sized>(
         &mut self,
         start: Pc,
@@ -441,14 +440,13 @@ impl Components {
     ) {
         let mut path: Vec<(Pc, usize, usize)> = Vec::new();
         let mut children: Vec<Pc> = Vec::new();
-        let mut enter = (self.index[start as usize] == Self::NEW).then_some(start);
+        let mut enter = Some(start);
         loop {
             if let Some(pc) = enter.take() {
                 self.index[pc as usize] = self.next_index;
                 self.low[pc as usize] = self.next_index;
                 self.next_index += 1;
                 self.stack.push(pc);
-                self.on_stack[pc as usize] = true;
                 let from = children.len();
                 successors(pc, known, &mut |next| children.push(next));
                 path.push((pc, from, from));
@@ -460,7 +458,8 @@ impl Components {
                 *at += 1;
                 if self.index[child as usize] == Self::NEW {
                     enter = Some(child);
-                } else if self.on_stack[child as usize] {
+                } else {
+                    // Its hash is not known, so its circle is still open.
                     self.low[*pc as usize] = self.low[*pc as usize].min(self.index[child as usize]);
                 }
                 continue;
@@ -475,9 +474,6 @@ impl Components {
                 let from = self.stack.iter().rposition(|&member| member == pc);
                 let members = self.stack.split_off(from.unwrap_or(0));
                 visit(&members, known);
-                for member in members {
-                    self.on_stack[member as usize] = false;
-                }
             }
         }
     }

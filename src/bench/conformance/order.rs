@@ -208,6 +208,7 @@ mod tests {
             assert_eq!(found, expected, "{value}");
         }
     }
+
     #[test]
     fn an_order_of_an_item_that_leads_nowhere_is_given_up() {
         // `{"a", "b"}` leads to a list that ends with 1, `{"b", "a"}` to one that ends with 2.

@@ -150,17 +150,19 @@ impl Algebra<'_> {
 
     /// Objects that are not in the set; nothing if that cannot be said.
     fn broken_object(&mut self, set: &ObjectSet) -> Option<Vec<ObjectSet>> {
-        if !set.loose && admits_no_property(set) {
+        if set.loose {
+            return None;
+        }
+        if admits_no_property(set) {
             // Empty objects alone, or none where a property is required.
             let needs_one = set.min > 0 || set.properties.iter().any(|p| p.required);
-            let least = if needs_one { 0 } else { 1 };
             return Some(vec![ObjectSet {
-                min: least,
+                min: u64::from(!needs_one),
                 origins: set.origins.clone(),
                 ..ObjectSet::default()
             }]);
         }
-        if set.loose || !set.names.is_empty() || set.groups.iter().any(|g| g.term != ANY) {
+        if !set.names.is_empty() || set.groups.iter().any(|g| g.term != ANY) {
             return None;
         }
         let mut out = Vec::new();
