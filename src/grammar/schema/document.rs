@@ -2,6 +2,7 @@
 //!
 //! Nothing outside the document is ever looked at.
 
+use fluent_uri::{Iri, IriRef};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
@@ -51,10 +52,24 @@ pub struct Document<'a> {
 /// What `$id` and `$anchor` name; built when first needed.
 #[derive(Default)]
 struct Index {
-    resources: FxHashMap<String, NodeId>,
-    anchors: FxHashMap<(NodeId, String), NodeId>,
+    resources: FxHashMap<String, Called>,
+    anchors: FxHashMap<(NodeId, String), Called>,
     /// Dynamic anchors by name, with how many there are.
     dynamic: FxHashMap<String, (NodeId, usize)>,
+}
+
+/// What a name names.
+#[derive(Clone, Copy)]
+struct Called {
+    node: NodeId,
+    /// Another schema of the same name that says something else: what is meant is not clear.
+    other: Option<NodeId>,
+}
+
+impl Called {
+    fn only(node: NodeId) -> Self {
+        Self { node, other: None }
+    }
 }
 
 /// Keywords below which no schema is found.
@@ -105,7 +120,7 @@ impl<'a> Document<'a> {
             .get(parent.0 as usize)
             .map_or(id, |parent| parent.resource);
         if let Some(uri) = identifier(value, self.draft) {
-            let base = self.bases.get(&resource).map_or("", String::as_str);
+            let base = self.bases.get(&resource).map_or(NAMELESS, String::as_str);
             let full = join(base, uri);
             resource = id;
             self.bases.insert(id, full);
@@ -174,13 +189,14 @@ impl<'a> Document<'a> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let mut resource = self.nodes[node.0 as usize].resource;
         if !uri.is_empty() {
-            let base = self.bases.get(&resource).map_or("", String::as_str);
+            let base = self.bases.get(&resource).map_or(NAMELESS, String::as_str);
             let full = join(base, uri);
             let found = self.index().resources.get(trimmed(&full)).copied();
-            resource = found.ok_or_else(|| SchemaError::ExternalReference {
+            let found = found.ok_or_else(|| SchemaError::ExternalReference {
                 pointer: self.pointer(node),
                 reference: reference.to_owned(),
             })?;
+            resource = self.only(node, reference, found)?;
         }
         let fragment = percent_decoded(fragment);
         let target = if fragment.is_empty() {
@@ -191,14 +207,18 @@ impl<'a> Document<'a> {
                 .or_else(|| self.walk(NodeId(0), &fragment))
         } else {
             let index = self.index();
-            let exact = index.anchors.get(&(resource, fragment.clone())).copied();
-            exact.or_else(|| {
-                index
-                    .anchors
-                    .iter()
-                    .find(|((_, name), _)| *name == fragment)
-                    .map(|(_, &node)| node)
-            })
+            let exact = index.anchors.get(&(resource, fragment.clone()));
+            let found = exact.or_else(|| {
+                // In another resource, where only one has it.
+                let mut anchors = index.anchors.iter();
+                let mut same = anchors.by_ref().filter(|((_, name), _)| *name == fragment);
+                let first = same.next().map(|(_, found)| found);
+                first.filter(|_| same.next().is_none())
+            });
+            match found.copied() {
+                Some(found) => Some(self.only(node, reference, found)?),
+                None => None,
+            }
         };
         match target {
             Some(target) if self.value(target).is_object() || self.value(target).is_boolean() => {
@@ -211,6 +231,22 @@ impl<'a> Document<'a> {
             None => Err(self.malformed(
                 node,
                 format!("the reference \"{reference}\" leads to nothing"),
+            )),
+        }
+    }
+
+    /// The schema that is called so, where it is the only one.
+    fn only(&self, node: NodeId, reference: &str, found: Called) -> Result<NodeId, SchemaError> {
+        match found.other {
+            None => Ok(found.node),
+            Some(other) => Err(self.malformed(
+                node,
+                format!(
+                    "the reference \"{reference}\" leads to two schemas, \"{}\" and \"{}\", which are \
+                     called the same",
+                    self.pointer(found.node),
+                    self.pointer(other),
+                ),
             )),
         }
     }
@@ -250,12 +286,13 @@ impl<'a> Document<'a> {
         // What is under keywords that nobody knows names nothing that a schema names, too.
         let mut unknown = Vec::new();
         if let Some(base) = self.bases.get(&NodeId(0)) {
-            index.resources.insert(trimmed(base).to_owned(), NodeId(0));
+            let root = Called::only(NodeId(0));
+            index.resources.insert(trimmed(base).to_owned(), root);
         }
         while let Some((node, place)) = stack.pop().or_else(|| unknown.pop()) {
             let value = self.value(node);
             if let (Value::Object(members), Place::Schema | Place::Unknown) = (value, place) {
-                self.add_names(&mut index, node, members);
+                self.add_names(&mut index, node, members, place == Place::Schema);
             }
             for (step, child) in children(value) {
                 if !child.is_object() && !child.is_array() {
@@ -281,18 +318,34 @@ impl<'a> Document<'a> {
         index
     }
 
-    /// Adds what a schema is called; what was called so before stays.
-    fn add_names(&self, index: &mut Index, node: NodeId, members: &Map<String, Value>) {
+    /// Adds what a schema is called. What was called so before stays, and is the only one unless
+    /// this one stands where a schema does, too, and says something else.
+    fn add_names(
+        &self,
+        index: &mut Index,
+        node: NodeId,
+        members: &Map<String, Value>,
+        certain: bool,
+    ) {
+        let call = |called: &mut Called| {
+            let differs = called.node != node && self.value(called.node) != self.value(node);
+            if certain && differs && called.other.is_none() {
+                called.other = Some(node);
+            }
+        };
+
         let resource = self.nodes[node.0 as usize].resource;
         if resource == node
             && let Some(base) = self.bases.get(&node)
         {
             let resources = &mut index.resources;
-            resources.entry(trimmed(base).to_owned()).or_insert(node);
+            let entry = resources.entry(trimmed(base).to_owned());
+            call(entry.or_insert(Called::only(node)));
         }
         let mut add = |name: &str| {
             let anchors = &mut index.anchors;
-            anchors.entry((resource, name.to_owned())).or_insert(node);
+            let entry = anchors.entry((resource, name.to_owned()));
+            call(entry.or_insert(Called::only(node)));
         };
         let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
         for keyword in ["$anchor", "$dynamicAnchor"] {
@@ -421,47 +474,19 @@ fn trimmed(uri: &str) -> &str {
     uri.trim_end_matches('#')
 }
 
-/// Resolves a reference against a base URI (RFC 3986, section 5.2, without queries).
+/// What a document is called that has no name of its own.
+const NAMELESS: &str = "json-schema:///";
+
+/// Resolves a reference against a base (RFC 3986, section 5.2, and RFC 3987). What is no IRI, as a
+/// title in the place of an identifier, is a name like any other, and stays as it is.
 fn join(base: &str, reference: &str) -> String {
-    let has_scheme = reference
-        .split_once(':')
-        .is_some_and(|(scheme, _)| !scheme.is_empty() && !scheme.contains(['/', '?', '#']));
-    if has_scheme || base.is_empty() {
-        return reference.to_owned();
-    }
-    let authority_end = base.find("://").map_or(0, |at| {
-        base[at + 3..]
-            .find('/')
-            .map_or(base.len(), |slash| at + 3 + slash)
-    });
-    if let Some(rest) = reference.strip_prefix("//") {
-        let scheme = base.split("://").next().unwrap_or_default();
-        return format!("{scheme}://{rest}");
-    }
-    if reference.starts_with('/') {
-        return format!("{}{reference}", &base[..authority_end]);
-    }
-    let path_end = base[authority_end..]
-        .rfind('/')
-        .map_or(authority_end, |slash| authority_end + slash);
-    let mut segments: Vec<&str> = base[authority_end..path_end]
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .collect();
-    for segment in reference.split('/') {
-        match segment {
-            "." => {}
-            ".." => {
-                segments.pop();
-            }
-            other => segments.push(other),
-        }
-    }
-    if authority_end == 0 && !base.starts_with('/') {
-        segments.join("/")
-    } else {
-        format!("{}/{}", &base[..authority_end], segments.join("/"))
-    }
+    let joined = || {
+        let reference = IriRef::parse(reference).ok()?;
+        let base = Iri::parse(base).or_else(|_| Iri::parse(NAMELESS)).ok()?;
+        let joined = reference.resolve_against(&base).ok()?;
+        Some(joined.normalize().into_string())
+    };
+    joined().unwrap_or_else(|| reference.to_owned())
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -482,4 +507,57 @@ fn percent_decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_are_resolved_as_the_standard_says() {
+        for (base, reference, whole) in [
+            ("http://a/b/c", "d", "http://a/b/d"),
+            ("http://a/b/c?q=/x/", "d", "http://a/b/d"),
+            ("http://a/b/c", "?q", "http://a/b/c?q"),
+            ("http://a/b/c/", "../d", "http://a/b/d"),
+            ("http://a/b", "//c/d", "http://c/d"),
+            ("http://a/b", "urn:x:y", "urn:x:y"),
+            (NAMELESS, "d", "json-schema:///d"),
+            (NAMELESS, "学校", "json-schema:///学校"),
+            // No IRI: a name.
+            (NAMELESS, "My title", "My title"),
+            ("My title", "d", "json-schema:///d"),
+        ] {
+            assert_eq!(join(base, reference), whole, "{base} {reference}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_two_schemas_names_neither() {
+        let resolved = |schema: &Value| {
+            let mut document = Document::new(schema, &Limits::default()).unwrap();
+            let reference = schema["$ref"].as_str().unwrap();
+            document
+                .resolve(NodeId(0), reference)
+                .map(|node| document.pointer(node))
+                .map_err(|error| error.to_string())
+        };
+        for name in ["$id", "$anchor"] {
+            let reference = if name == "$id" { "x" } else { "#x" };
+            let of = |second: Value| json!({"$ref": reference, "$defs": {"a": {name: "x", "type": "string"}, "b": second}});
+            let found = resolved(&of(json!({name: "x", "type": "number"}))).unwrap_err();
+            assert!(
+                found.contains("/$defs/a") && found.contains("/$defs/b"),
+                "{found}"
+            );
+            // The same thing said twice, and what stands where nobody looks for schemas.
+            for second in [
+                json!({name: "x", "type": "string"}),
+                json!({"p": {name: "x"}}),
+            ] {
+                assert!(resolved(&of(second)).is_ok());
+            }
+        }
+    }
 }
