@@ -194,11 +194,11 @@ impl Examples for FromPool {
             };
             found.extend(self.steps.forms(&query, !self.fixed));
         }
-        if moves.max_calls > 1 && !self.fixed {
+        if moves.max_calls > 1 && !self.fixed && most > 0 {
             let named = super::open::named(request, moves);
             if let Some(several) = self.pool.compose(&query, &named) {
-                found.insert(0, several);
-                found.truncate(most);
+                // It does for this request what is wanted: whatever else is shown only differs.
+                found = vec![several];
             }
         }
         let others = found

@@ -17,6 +17,7 @@ mod ngram;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;
+mod ridge;
 #[cfg(test)]
 mod seed_tests;
 

@@ -29,6 +29,27 @@ impl Grams {
         Self(grams)
     }
 
+    /// With its words, and each two words that follow one another, the ends of the text as words.
+    pub(super) fn with_words(text: &str) -> Self {
+        let mut grams = Self::of(text);
+        let text: String = normal(text).into_iter().collect();
+        let mut last = "";
+        for word in text.split(' ').chain([""]) {
+            if word.is_empty() && last.is_empty() {
+                continue;
+            }
+            let mut hasher = FxHasher::default();
+            word.hash(&mut hasher);
+            if !word.is_empty() {
+                grams.0.insert(hasher.finish());
+            }
+            last.hash(&mut hasher);
+            grams.0.insert(hasher.finish());
+            last = word;
+        }
+        grams
+    }
+
     pub(super) fn contains(&self, gram: u64) -> bool {
         self.0.contains(&gram)
     }
@@ -123,7 +144,7 @@ impl Weights {
     }
 
     /// Inverse document frequency, smoothed: never 0.
-    fn weight(&self, gram: u64) -> f64 {
+    pub(super) fn weight(&self, gram: u64) -> f64 {
         let found_in = self.found_in.get(&gram).copied().unwrap_or(0);
         (f64::from(self.texts + 1) / f64::from(found_in + 1)).ln() + 0.1
     }

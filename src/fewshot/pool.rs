@@ -2,9 +2,10 @@
 //!
 //! An example's score is the cosine of its request's n-grams (holes left out) with those of the
 //! request (the names of live values left out), plus half of how well the live values that fill
-//! its holes fit the request. What asks because something is missing is scored by how badly they
-//! fit. Equals rotate with the seed; an example of a kind that is already chosen steps back a
-//! little, so that a prompt does not show one call three times where others are near.
+//! its holes fit the request, plus how much the request speaks for its kind by all examples
+//! together ([`votes`]). What asks because something is missing is scored by how badly the live
+//! values fit. Equals rotate with the seed; an example of a kind that is already chosen steps back
+//! a little, so that a prompt does not show one call three times where others are near.
 //!
 //! Learned examples come and go. Their age is counted in examples learned since, so that the same
 //! runs give the same pool whatever the time is: the newer, the more an example gains, and one that
@@ -13,6 +14,7 @@
 use super::example::{Example, ExampleError, ExampleId, Source};
 use super::fill::{Fill, Filled, Legal, Live, shuffle};
 use super::ngram::{Grams, Weights};
+use super::ridge::votes;
 use crate::call::{FailureKind, Reply};
 
 /// How much a fitting live value counts beside the wording.
@@ -113,6 +115,32 @@ struct Kept {
     example: Example,
     /// How many had been learned when this one came.
     at: u64,
+}
+
+/// An example that can be shown now.
+struct Ranked<'p> {
+    kept: &'p Kept,
+    shown: Shown,
+    /// Decides among equals.
+    rank: u64,
+}
+
+/// Adds to each score what the request speaks for the example's kind, by all of them together.
+fn vote(ranked: &mut [Ranked<'_>], request: &str) {
+    let mut kinds: Vec<&str> = Vec::new();
+    let mut examples = Vec::with_capacity(ranked.len());
+    for Ranked { kept, shown, .. } in &*ranked {
+        let known = kinds.iter().position(|kind| *kind == kept.kind);
+        let kind = known.unwrap_or_else(|| {
+            kinds.push(&kept.kind);
+            kinds.len() - 1
+        });
+        examples.push((Grams::with_words(&shown.request), kind));
+    }
+    let votes = votes(&examples, kinds.len(), &Grams::with_words(request));
+    for (ranked, (_, kind)) in ranked.iter_mut().zip(&examples) {
+        ranked.shown.score += votes[*kind];
+    }
 }
 
 /// The pool.
@@ -236,33 +264,37 @@ impl Pool {
     pub fn select(&self, query: &Query<'_>) -> Vec<Shown> {
         let request = Grams::of(query.request);
         let live = Live::new(query.moves, &request);
-        let mut ranked: Vec<(f64, u64, &Kept, Shown)> = self
+        let mut ranked: Vec<Ranked<'_>> = self
             .kept
             .iter()
             .filter_map(|kept| {
-                let shown = self.show(kept, query, &request, &live)?;
-                let rank = shuffle(query.seed, &kept.id.to_string());
-                Some((shown.score, rank, kept, shown))
+                Some(Ranked {
+                    shown: self.show(kept, query, &request, &live)?,
+                    rank: shuffle(query.seed, &kept.id.to_string()),
+                    kept,
+                })
             })
             .collect();
+        vote(&mut ranked, query.request);
         let mut chosen: Vec<Shown> = Vec::new();
         let mut kinds: Vec<&str> = Vec::new();
         while chosen.len() < query.most {
             let talk = kinds.iter().filter(|kind| is_talk(kind)).count();
-            let worth = |(score, _, kept, _): &(f64, u64, &Kept, Shown)| {
-                let same = kinds.iter().filter(|kind| **kind == kept.kind).count();
+            let worth = |ranked: &Ranked<'_>| {
+                let same = kinds.iter().filter(|kind| **kind == ranked.kept.kind);
+                let same = same.count();
                 #[expect(clippy::cast_precision_loss, reason = "a few examples")]
                 let loss = SAME_KIND * same as f64;
                 // Equal within a step, so that equals rotate.
-                ((score - loss) / STEP).round()
+                ((ranked.shown.score - loss) / STEP).round()
             };
             let best = ranked
                 .iter()
                 .enumerate()
-                .filter(|(_, (_, _, kept, _))| talk < query.most_talk || !is_talk(&kept.kind))
-                .max_by(|(_, a), (_, b)| worth(a).total_cmp(&worth(b)).then(b.1.cmp(&a.1)));
+                .filter(|(_, one)| talk < query.most_talk || !is_talk(&one.kept.kind))
+                .max_by(|(_, a), (_, b)| worth(a).total_cmp(&worth(b)).then(b.rank.cmp(&a.rank)));
             let Some((at, _)) = best else { break };
-            let (_, _, kept, shown) = ranked.swap_remove(at);
+            let Ranked { kept, shown, .. } = ranked.swap_remove(at);
             if chosen.iter().all(|other| other.request != shown.request) {
                 kinds.push(&kept.kind);
                 chosen.push(shown);
