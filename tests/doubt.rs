@@ -142,6 +142,15 @@ impl Ran {
 }
 
 fn ran(replies: Vec<ScriptedReply>, settings: Settings) -> Ran {
+    ran_for("the hall lamp", Definition::builtin(), replies, settings)
+}
+
+fn ran_for(
+    goal: &str,
+    definition: Definition,
+    replies: Vec<ScriptedReply>,
+    settings: Settings,
+) -> Ran {
     let mut model = ScriptedGenerator::of(replies);
     let prompts = model.prompts();
     let mut tools = Registry::new();
@@ -154,9 +163,8 @@ fn ran(replies: Vec<ScriptedReply>, settings: Settings) -> Ran {
     let (mut person, mut notes) = (Asked::default(), Notes::default());
     let mut recorder = Recorder::default();
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let (id, definition) = (TaskId::new(now, 0), Definition::builtin());
-    let mut task =
-        ActiveTask::unrecorded(id, "the hall lamp", definition, Value::Null, now).unwrap();
+    let id = TaskId::new(now, 0);
+    let mut task = ActiveTask::unrecorded(id, goal, definition, Value::Null, now).unwrap();
     let report = Agent {
         generator: &mut model,
         tools: &mut tools,
@@ -181,6 +189,7 @@ fn ran(replies: Vec<ScriptedReply>, settings: Settings) -> Ran {
 
 fn settings(unsure: Unsure) -> Settings {
     Settings {
+        grounding: false,
         ask_below: Some(0.5),
         unsure,
         approve_all: true,
@@ -442,4 +451,131 @@ fn what_the_policy_asks_about_has_no_doubt() {
     let ran = ran(vec![on("hall lamp", 0.9)], sure);
     assert_eq!(ran.asked.len(), 1);
     assert_eq!(ran.asked[0].1, None);
+}
+
+/// A definition with one state that lists its tools.
+const LISTED: &str = r#"
+name = "evening"
+start = "act"
+
+[state.act]
+tools = ["turn_on", "look_at"]
+ask = true
+answer = true
+
+[[state.act.go]]
+on = "answer"
+to = "done"
+
+[state.done]
+end = true
+"#;
+
+#[test]
+fn what_nobody_spoke_of_is_asked_about() {
+    let on = |device: &str| call("turn_on", device);
+    let grounded = |grounding| Settings {
+        grounding,
+        approve_all: true,
+        ..Settings::default()
+    };
+    let open = Definition::builtin;
+    let listed = || toml::from_str::<Definition>(LISTED).unwrap();
+    type Case = (
+        &'static str,
+        &'static str,
+        Vec<ScriptedReply>,
+        Settings,
+        Definition,
+        Result<&'static str, &'static str>,
+    );
+    let cases: Vec<Case> = vec![
+        (
+            "named",
+            "hall lamp on",
+            vec![on("hall lamp"), answer(0.9)],
+            grounded(true),
+            open(),
+            Ok("hall lamp"),
+        ),
+        (
+            "a word of it",
+            "light up the hall",
+            vec![on("hall lamp"), answer(0.9)],
+            grounded(true),
+            open(),
+            Ok("hall lamp"),
+        ),
+        (
+            "not named",
+            "start the dishwasher",
+            vec![on("hall lamp")],
+            grounded(true),
+            open(),
+            Err("hall lamp"),
+        ),
+        (
+            "not named, and not looked at",
+            "start the dishwasher",
+            vec![on("hall lamp"), answer(0.9)],
+            grounded(false),
+            open(),
+            Ok("hall lamp"),
+        ),
+        (
+            "no words at all",
+            "💡",
+            vec![on("hall lamp")],
+            grounded(true),
+            open(),
+            Err("hall lamp"),
+        ),
+        (
+            "in another script",
+            "включи свет",
+            vec![on("hall lamp"), answer(0.9)],
+            grounded(true),
+            open(),
+            Ok("hall lamp"),
+        ),
+        (
+            "what was read counts",
+            "is anything off?",
+            vec![call("look_at", "hall lamp"), on("hall lamp"), answer(0.9)],
+            grounded(true),
+            open(),
+            Ok("hall lamp"),
+        ),
+        (
+            "a state lists its tools",
+            "good night",
+            vec![on("hall lamp"), answer(0.9)],
+            grounded(true),
+            listed(),
+            Ok("hall lamp"),
+        ),
+    ];
+    for (name, goal, replies, settings, definition, expected) in cases {
+        let ran = ran_for(goal, definition, replies, settings);
+        match expected {
+            Ok(device) => {
+                assert!(ran.done().contains(&device), "{name}: {:?}", ran.report);
+            }
+            Err(device) => {
+                assert_eq!(ran.report.reason, StopReason::Refused, "{name}");
+                assert_eq!(ran.done(), Vec::<&str>::new(), "{name}");
+                let [(asked, Some(doubt))] = &ran.asked[..] else {
+                    panic!("{name}: {:?}", ran.asked)
+                };
+                assert_eq!(asked.arguments["device"], device, "{name}");
+                let guess = doubt.ungrounded.as_ref().unwrap();
+                assert_eq!(
+                    (guess.argument.as_str(), guess.value.as_str()),
+                    ("device", device)
+                );
+                let noted = &ran.notes.data("unsure")[0]["ungrounded"];
+                assert_eq!(noted["value"], device, "{name}");
+            }
+        }
+    }
 }

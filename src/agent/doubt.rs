@@ -1,6 +1,7 @@
 //! How unsure a model is of a call, and of which of its parts: what a person is told who is asked
 //! about it.
 
+use super::grounding::Ungrounded;
 use crate::call::Call;
 use crate::model::Chosen;
 
@@ -38,9 +39,11 @@ pub struct Alternative {
     pub probability: f64,
 }
 
-/// How unsure a model is of a call.
+/// Why a call is not made without asking: how unsure the model is of it, and what nobody spoke of.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Doubt {
+    /// What the call is about although nothing that was said or read speaks of it.
+    pub ungrounded: Option<Ungrounded>,
     /// The probability of its whole reply, 0 to 1; `None`: nobody knows.
     pub confidence: Option<f64>,
     /// The best alternatives to what it chose in this call, the likeliest first.

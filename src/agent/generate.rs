@@ -131,8 +131,15 @@ impl Agent<'_> {
                 "the reply went over the limit of the run",
             ));
         }
+        let told = said(task.task()).join("\n");
+        let whole = reply.and_then(|reply| whole(reply, &told, &moves.legal));
+        let (reply, amends) = match whole {
+            Ok((reply, amends)) => (Ok(reply), amends),
+            Err(failure) => (Err(failure), None),
+        };
         Ok(Said {
-            reply: reply.and_then(|reply| whole(reply, &said(task.task()), &moves.legal)),
+            reply,
+            amends,
             generation,
             prompt: context.prompt,
             grammar: self.settings.grammar.then_some(compiled.grammar),
@@ -189,24 +196,25 @@ impl Agent<'_> {
 }
 
 /// All that the person said that this turn is about: a number may come with an answer.
-fn said(task: &Task) -> String {
+pub(super) fn said(task: &Task) -> Vec<String> {
     let answer = task.reply.iter().map(|(_, answer)| answer);
     let all = std::iter::once(&task.goal).chain(&task.notes).chain(answer);
-    all.map(String::as_str).collect::<Vec<_>>().join("\n")
+    all.cloned().collect()
 }
 
-/// A reply, or a question in its place where a call holds only the beginning of a number that the
-/// request names: what was meant cannot be done.
-fn whole(reply: Reply, said: &str, legal: &Moves) -> Result<Reply, Failure> {
+/// A reply, or a question in its place, with the number that it is about, where a call holds only
+/// the beginning of a number that the request names: what was meant cannot be done.
+fn whole(reply: Reply, said: &str, legal: &Moves) -> Result<(Reply, Option<String>), Failure> {
     let Reply::Calls(calls) = &reply else {
-        return Ok(reply);
+        return Ok((reply, None));
     };
     let Some(cut) = cut_number(said, calls) else {
-        return Ok(reply);
+        return Ok((reply, None));
     };
     let message = format!("{} cannot be {}", cut.argument, cut.said);
     if legal.ask {
-        Ok(Reply::Ask(format!("{message}. What should it be?")))
+        let question = Reply::Ask(format!("{message}. What should it be?"));
+        Ok((question, Some(cut.said)))
     } else {
         Err(Failure::new(FailureKind::OutsideDomain, message))
     }
@@ -235,17 +243,19 @@ mod tests {
         };
         let dim = Reply::Calls(vec![Call::new("dim", [("brightness", 15)])]);
         let question = "brightness cannot be 150. What should it be?".to_owned();
-        let asked = whole(dim.clone(), &said(&task), &legal);
-        assert_eq!(asked, Ok(Reply::Ask(question.clone())));
+        let asked = whole(dim.clone(), &said(&task).join("\n"), &legal);
+        let about = Some("150".to_owned());
+        assert_eq!(asked, Ok((Reply::Ask(question.clone()), about)));
         task.reply = Some((question, "15, please".to_owned()));
-        assert_eq!(whole(dim.clone(), &said(&task), &legal), Ok(dim.clone()));
+        let taken = whole(dim.clone(), &said(&task).join("\n"), &legal);
+        assert_eq!(taken, Ok((dim.clone(), None)));
         // Nobody may be asked: it is a failure.
         task.reply = None;
         let legal = Moves {
             ask: false,
             ..Moves::default()
         };
-        let failed = whole(dim, &said(&task), &legal).unwrap_err();
+        let failed = whole(dim, &said(&task).join("\n"), &legal).unwrap_err();
         assert_eq!(failed.kind, FailureKind::OutsideDomain);
     }
 }

@@ -4,6 +4,7 @@
 //! middle of it: of 500 degrees 5 is left, a valid call that nobody meant.
 
 use crate::call::Call;
+use crate::call::numbers::numbers;
 
 /// A number of the request that a call holds the beginning of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(super) struct CutNumber {
 
 /// The first number in `calls` that the request does not name, but a longer one that begins so.
 pub(super) fn cut_number(request: &str, calls: &[Call]) -> Option<CutNumber> {
-    let said = numbers(request);
+    let said: Vec<String> = numbers(request).into_iter().map(|n| n.text).collect();
     let arguments = calls.iter().flat_map(|call| &call.arguments);
     arguments
         .filter_map(|(name, value)| Some((name, value.as_number()?.to_string())))
@@ -31,29 +32,6 @@ pub(super) fn cut_number(request: &str, calls: &[Call]) -> Option<CutNumber> {
                 said: longer.clone(),
             })
         })
-}
-
-/// The numbers in a text, decimal commas as points.
-fn numbers(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut open = false;
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        let more = characters.peek().is_some_and(char::is_ascii_digit);
-        match found.last_mut() {
-            Some(number) if open && c.is_ascii_digit() => number.push(c),
-            Some(number) if open && matches!(c, '.' | ',') && more && !number.contains('.') => {
-                number.push('.');
-            }
-            _ => {
-                open = c.is_ascii_digit();
-                if open {
-                    found.push(c.to_string());
-                }
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -70,6 +70,9 @@ pub struct Settings {
     pub call_bias: Option<f64>,
     /// What is done first about such a call.
     pub unsure: Unsure,
+    /// A call that changes something is asked about, whatever else approves it, where nothing that
+    /// was said or read speaks of what it is about.
+    pub grounding: bool,
 }
 
 impl Default for Settings {
@@ -91,6 +94,7 @@ impl Default for Settings {
             ask_below: None,
             call_bias: None,
             unsure: Unsure::default(),
+            grounding: true,
         }
     }
 }
@@ -353,7 +357,7 @@ impl Agent<'_> {
                 let done = progress.done;
                 let correction = Mistake::corrected(mistake, task.task(), done, &legal, reply);
                 self.learn(task, correction);
-                self.ask(task, question)
+                self.ask(task, question, said.amends.take())
             }
             Ok(Reply::Calls(calls)) => {
                 let sure = said.confidence();
@@ -435,12 +439,13 @@ impl Agent<'_> {
             Ok(verdict) => verdict,
         };
         let dry = self.settings.dry_run;
-        let unsure = self.unsure(progress, verdict.spec());
-        let settled = dry || (self.settings.approve_all && !unsure);
-        let asked = !settled && (unsure || matches!(verdict, Verdict::Ask(_)));
+        let ungrounded = self.ungrounded(task.task(), moves, &verdict);
+        let doubtful = ungrounded.is_some() || self.unsure(progress, verdict.spec());
+        let settled = dry || (self.settings.approve_all && !doubtful);
+        let asked = !settled && (doubtful || matches!(verdict, Verdict::Ask(_)));
         if asked {
             let turn = task.task().turns;
-            let doubt = unsure.then(|| self.doubt(progress, turn, verdict.call()));
+            let doubt = doubtful.then(|| self.doubt(progress, turn, verdict.call(), ungrounded));
             let (call, spec) = (verdict.call(), verdict.spec());
             let granted = self.person.approve(call, spec, doubt.as_ref());
             if !granted && self.cancel.is_cancelled() {
@@ -715,7 +720,13 @@ impl Agent<'_> {
         self.between(task, progress)
     }
 
-    fn ask(&mut self, task: &mut ActiveTask, question: String) -> Result<Next, AgentError> {
+    /// Asks the person; `amends`: the number of the request that the question is about.
+    fn ask(
+        &mut self,
+        task: &mut ActiveTask,
+        question: String,
+        amends: Option<String>,
+    ) -> Result<Next, AgentError> {
         self.trace.emit(trace::Event::Asked {
             question: question.clone(),
         });
@@ -723,6 +734,7 @@ impl Agent<'_> {
             self.clock.now(),
             task::Event::Asked {
                 question: question.clone(),
+                amends,
             },
         )?;
         self.observer.event(&Event::Question {

@@ -14,6 +14,8 @@ pub(super) struct Said {
     pub(super) grammar: Option<Grammar>,
     /// What it says.
     pub(super) reply: Result<Reply, Failure>,
+    /// The number of the request that a question in its place is about.
+    pub(super) amends: Option<String>,
     /// Whether a second look said the same.
     pub(super) agreed: bool,
     /// The calls of a second look that said something else: none where it would make none.

@@ -9,14 +9,16 @@
 use super::context::Shown;
 use super::doubt::{Doubt, Look, Unsure, alternatives, place};
 use super::event::Event;
+use super::generate::said;
+use super::grounding::{Ungrounded, texts, ungrounded};
 use super::moves::TurnMoves;
 use super::open::already_done;
 use super::progress::Progress;
 use super::run::{Agent, AgentError};
 use super::said::Said;
-use crate::call::{Call, Effect, ToolSpec};
+use crate::call::{Call, Effect, Moves, ToolSpec, Verdict};
 use crate::model::{GenerateError, GenerateRequest, Stop};
-use crate::task::ActiveTask;
+use crate::task::{ActiveTask, StepResult, Task};
 use crate::trace;
 use serde_json::json;
 
@@ -31,6 +33,31 @@ impl Agent<'_> {
         spec.effect != Effect::Read
             && !progress.agreed
             && self.settings.ask_below.is_some_and(below)
+    }
+
+    /// What a call is about that changes something, where nothing that was said or read speaks of
+    /// it. Where a task's state lists its tools, its definition has said what is to be done.
+    pub(super) fn ungrounded(
+        &self,
+        task: &Task,
+        moves: &Moves,
+        verdict: &Verdict,
+    ) -> Option<Ungrounded> {
+        let (call, spec) = (verdict.call(), verdict.spec());
+        let open = task.current().is_some_and(|state| state.tools.is_none());
+        if !self.settings.grounding || !open || spec.effect == Effect::Read {
+            return None;
+        }
+        let live = &moves.find(&call.tool)?.domains;
+        let mut told = said(task);
+        let last = task.last.as_ref().and_then(|last| last.result.as_ref());
+        if let Some(StepResult::Ok(result)) = last {
+            texts(result, &mut told);
+        }
+        for (_, fact) in task.facts.iter() {
+            texts(fact, &mut told);
+        }
+        ungrounded(call, live, &told)
     }
 
     /// What counts of a turn whose first reply is `first`: that, or a second look's.
@@ -143,8 +170,15 @@ impl Agent<'_> {
     }
 
     /// How unsure the model is of the call that is being attempted, for whoever is asked about it.
-    pub(super) fn doubt(&mut self, progress: &mut Progress, turn: u32, call: &Call) -> Doubt {
+    pub(super) fn doubt(
+        &mut self,
+        progress: &mut Progress,
+        turn: u32,
+        call: &Call,
+        ungrounded: Option<Ungrounded>,
+    ) -> Doubt {
         let mut doubt = Doubt {
+            ungrounded,
             confidence: progress.confidence,
             ..Doubt::default()
         };
@@ -185,7 +219,10 @@ impl Agent<'_> {
                 });
             }
         }
-        self.note("unsure", json!({ "confidence": doubt.confidence }));
+        self.note(
+            "unsure",
+            json!({ "confidence": doubt.confidence, "ungrounded": doubt.ungrounded }),
+        );
         self.observer.event(&Event::Unsure {
             call: call.clone(),
             doubt: doubt.clone(),

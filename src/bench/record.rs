@@ -144,12 +144,13 @@ impl Sum {
 pub const LEARNING: &str = "learning";
 
 /// The parts of the harness that a run can do without, by their names in results.
-pub const PARTS: [&str; 7] = [
+pub const PARTS: [&str; 8] = [
     "grammar",
     "domains",
     "calibration",
     "pool",
     "retrieval",
+    "grounding",
     "hints",
     "state",
 ];

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod gate;
 pub mod json;
 pub mod moves;
+pub mod numbers;
 pub mod policy;
 pub mod relevance;
 pub mod reply;

@@ -99,7 +99,7 @@ fn cut(word: &mut Vec<char>, grams: &mut FxHashSet<[char; 3]>) {
 }
 
 /// Letters of scripts that are written without blanks between words.
-fn is_dense(c: char) -> bool {
+pub(crate) fn is_dense(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}'      // Thai, Lao
         | '\u{1000}'..='\u{109F}'    // Myanmar

@@ -35,6 +35,8 @@ pub enum Part {
     Pool,
     /// The same examples whatever is asked
     Retrieval,
+    /// What nobody spoke of is acted on without asking
+    Grounding,
     /// After a failure the model is told that it failed, and nothing else
     Hints,
     /// All that was said and done instead of facts and the last step; the grammar holds all tools
@@ -50,6 +52,7 @@ impl Part {
             Self::Calibration => "calibration",
             Self::Pool => "pool",
             Self::Retrieval => "retrieval",
+            Self::Grounding => "grounding",
             Self::Hints => "hints",
             Self::State => "state",
         }

@@ -345,6 +345,7 @@ pub(super) fn leave_out(agent: &mut AgentSettings, parts: &[Part]) {
             Part::Calibration => (agent.alpha, agent.call_bias) = (None, None),
             Part::Pool => agent.examples = 0,
             Part::Retrieval => {}
+            Part::Grounding => agent.grounding = false,
             Part::Hints => agent.layout.hints = false,
             Part::State => agent.layout.state = false,
         }
@@ -394,6 +395,7 @@ fn described(
         "alpha": agent.alpha,
         "ask_below": agent.ask_below,
         "unsure": unsure,
+        "grounding": agent.grounding,
         "examples": agent.examples,
         "tools_in_prompt": tools,
         "max_calls": agent.max_calls,
@@ -407,6 +409,20 @@ fn described(
         members.insert("call_bias".to_owned(), bias.into());
     }
     members
+}
+
+/// Refuses to leave out a part that a suite does not have.
+///
+/// # Errors
+/// It does not have one of them.
+pub fn refuse_idle(without: &[Part], idle: &[Part]) -> Result<(), Failure> {
+    match without.iter().find(|part| idle.contains(part)) {
+        None => Ok(()),
+        Some(part) => {
+            let message = format!("there is no {} in this suite to leave out", part.name());
+            Err(Failure::new(Exit::Usage, message))
+        }
+    }
 }
 
 impl From<LogError> for Failure {

@@ -1,7 +1,7 @@
 //! `snaffle bench bfcl` and `snaffle bench score`.
 
 use super::args_bench::{BenchBfcl, BenchScore, Measured, Part, ScoredSuite};
-use super::bench_run::{Attempt, Suite, add};
+use super::bench_run::{Attempt, Suite, add, refuse_idle};
 use super::context::Context;
 use super::error::Failure;
 use super::exit::Exit;
@@ -43,11 +43,8 @@ pub fn run(context: &mut Context, args: &BenchBfcl) -> Result<Exit, Failure> {
     let questions = questions(args)?;
     let Measured { runs, without, .. } = &args.measured;
     // There is one reply, with nothing that exists and nothing that happened before.
-    let idle = [Part::Domains, Part::Hints, Part::State];
-    if let Some(part) = without.iter().find(|part| idle.contains(part)) {
-        let message = format!("there is no {} in this suite to leave out", part.name());
-        return Err(Failure::new(Exit::Usage, message));
-    }
+    let idle = [Part::Domains, Part::Grounding, Part::Hints, Part::State];
+    refuse_idle(without, &idle)?;
     let mut suite = Suite::open(
         context,
         "bfcl",

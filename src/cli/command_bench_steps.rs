@@ -1,7 +1,7 @@
 //! `snaffle bench steps`.
 
-use super::args_bench::{BenchSteps, Measured};
-use super::bench_run::{Attempt, Suite, Who, add};
+use super::args_bench::{BenchSteps, Measured, Part};
+use super::bench_run::{Attempt, Suite, Who, add, refuse_idle};
 use super::context::Context;
 use super::error::Failure;
 use super::exit::Exit;
@@ -32,6 +32,8 @@ pub fn run(context: &mut Context, args: &BenchSteps) -> Result<Exit, Failure> {
         return Err(Failure::input("there is no task to work on"));
     }
     let Measured { runs, without, .. } = &args.measured;
+    // What is to be done the tasks' definition says.
+    refuse_idle(without, &[Part::Grounding])?;
     let who: &[Who] = if args.no_history {
         &[Who::Model, Who::Chance]
     } else {

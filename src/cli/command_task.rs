@@ -335,7 +335,7 @@ fn describe(event: &Event) -> (&'static str, String) {
             result, changes, ..
         } => ("outcome", outcome(result, changes)),
         Event::Settled { how, .. } => ("settled", format!("{how:?}").to_lowercase()),
-        Event::Asked { question } => ("asked", question.clone()),
+        Event::Asked { question, .. } => ("asked", question.clone()),
         Event::Replied { text } => ("replied", text.clone()),
         Event::Approved { call } => ("approved", call.to_text()),
         Event::Refused { call, reason } => ("refused", format!("{} ({reason})", call.to_text())),

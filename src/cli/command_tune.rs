@@ -58,6 +58,7 @@ pub fn run(context: &mut Context, args: &Tune) -> Result<Exit, Failure> {
     let mut suite = Suite::open(context, &name, &settings, &runs, &[], 0, |agent| {
         // Nobody is there, and everything is to be tried.
         agent.ask_below = None;
+        agent.grounding = false;
         agent.dry_run = false;
     })?;
     let what = args.fit;

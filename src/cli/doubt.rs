@@ -30,10 +30,20 @@ fn percent(probability: f64) -> String {
     }
 }
 
-/// `62% sure, or: device hall lamp 21%, desk lamp 9%`, in lines for a terminal of so many columns
+/// `nothing that was said speaks of hall fan; 62% sure, or: device desk lamp 21%`, in lines for a terminal of so many columns
 /// or none.
 pub fn doubt_text(doubt: &Doubt, columns: Option<usize>) -> String {
-    let mut text = sure(doubt.confidence);
+    let mut text = match (&doubt.ungrounded, doubt.confidence) {
+        (None, confidence) => sure(confidence),
+        (Some(guess), confidence) => {
+            let about = shortened(&guess.value, SHOWN);
+            let sure = confidence.map(|_| format!("; {}", sure(confidence)));
+            format!(
+                "nothing that was said speaks of {about}{}",
+                sure.unwrap_or_default()
+            )
+        }
+    };
     let mut part = None;
     for alternative in &doubt.alternatives {
         text.push_str(if part.is_none() { ", or: " } else { ", " });
@@ -79,7 +89,7 @@ fn brief(call: &Call) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Alternative;
+    use crate::agent::{Alternative, Ungrounded};
 
     fn alternative(part: &str, text: &str, probability: f64) -> Alternative {
         Alternative {
@@ -132,6 +142,7 @@ mod tests {
             ),
         ] {
             let doubt = Doubt {
+                ungrounded: None,
                 confidence,
                 alternatives,
                 other,
@@ -140,6 +151,27 @@ mod tests {
             for line in shown(&doubt, Some(30)).lines() {
                 assert!(line.chars().count() <= 30, "{line:?}");
             }
+        }
+        for (confidence, expected) in [
+            (
+                Some(0.5),
+                "nothing that was said speaks of hall\\u{1b}[2J fan; 50% sure, or: device tv 20%",
+            ),
+            (
+                None,
+                "nothing that was said speaks of hall\\u{1b}[2J fan, or: device tv 20%",
+            ),
+        ] {
+            let doubt = Doubt {
+                ungrounded: Some(Ungrounded {
+                    argument: "device".to_owned(),
+                    value: "hall\u{1b}[2J fan".to_owned(),
+                }),
+                confidence,
+                alternatives: vec![alternative("device", "tv", 0.2)],
+                other: None,
+            };
+            assert_eq!(shown(&doubt, None), expected);
         }
     }
 }

@@ -60,9 +60,10 @@ impl Taken for Generating {
         match setting.group {
             Group::Model => true,
             // What is only about calls is not.
-            Group::Sampling => {
-                !matches!(setting.name, "alpha" | "call_bias" | "ask_below" | "unsure")
-            }
+            Group::Sampling => !matches!(
+                setting.name,
+                "alpha" | "call_bias" | "ask_below" | "unsure" | "grounding"
+            ),
             _ => setting.name == "mask_store",
         }
     }
@@ -72,9 +73,10 @@ impl Taken for Tuning {
     fn takes(setting: &Setting) -> bool {
         match setting.group {
             Group::Model => setting.name != "model",
-            Group::Sampling => {
-                !matches!(setting.name, "alpha" | "call_bias" | "ask_below" | "unsure")
-            }
+            Group::Sampling => !matches!(
+                setting.name,
+                "alpha" | "call_bias" | "ask_below" | "unsure" | "grounding"
+            ),
             Group::Limits => true,
             Group::World | Group::Storage => matches!(
                 setting.name,

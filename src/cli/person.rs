@@ -137,11 +137,18 @@ impl<R: BufRead, W: Write> Person for Asker<'_, R, W> {
             if let Some(doubt) = doubt {
                 _ = writeln!(self.output, "     {}", doubt_text(doubt, None));
             }
-            let hint = format!(
-                "nobody is there to ask: --yes approves all that the policy asks about, --policy \
-                 {}=allow this tool; --ask-below 0 leaves out how sure the model is",
-                spec.name
-            );
+            let doubted = doubt.and_then(|doubt| doubt.ungrounded.as_ref());
+            let hint = if doubted.is_some() {
+                "nobody is there to ask: say what is meant by its name, or resume the task where \
+                 somebody is; --grounding false does what nobody spoke of without asking"
+                    .to_owned()
+            } else {
+                format!(
+                    "nobody is there to ask: --yes approves all that the policy asks about, \
+                     --policy {}=allow this tool; --ask-below 0 leaves out how sure the model is",
+                    spec.name
+                )
+            };
             _ = writeln!(self.output, "     {} {hint}", paint(NAME, "hint:"));
             return false;
         };
@@ -275,6 +282,7 @@ mod tests {
     fn a_question_names_the_best_alternatives() {
         let call = Call::new("turn_on", [("device", "kitchen light")]);
         let doubt = Doubt {
+            ungrounded: None,
             confidence: Some(0.62),
             alternatives: vec![Alternative {
                 part: "device".to_owned(),

@@ -44,6 +44,8 @@ pub struct Settings {
     pub ask_below: f64,
     /// What is done about these: `ask` or `look-again`.
     pub unsure: String,
+    /// Calls about what nobody spoke of are asked about.
+    pub grounding: bool,
     /// The task's definition.
     pub task: Option<PathBuf>,
     /// What is run after each turn.
@@ -139,6 +141,7 @@ impl Settings {
             alpha: read.optional("alpha")?,
             call_bias: read.optional("call_bias")?,
             ask_below: read.required("ask_below")?,
+            grounding: read.required("grounding")?,
             unsure: read.required("unsure")?,
             assistant: read.optional("assistant")?.unwrap_or_else(|| {
                 (house.is_none() && task.is_none())

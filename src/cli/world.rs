@@ -134,6 +134,7 @@ pub fn agent_settings(
             "look-again" => Unsure::LookAgain,
             _ => Unsure::Ask,
         },
+        grounding: settings.grounding,
         ..AgentSettings::default()
     })
 }

@@ -103,7 +103,7 @@ fn was_read(words: &str, task: &Task) -> bool {
 mod tests {
     use super::*;
     use crate::call::Call;
-    use crate::task::state::LastStep;
+    use crate::task::LastStep;
     use crate::task::{ActiveTask, Definition, TaskId};
 
     fn task(reads: u32, effects: u32) -> Task {

@@ -79,6 +79,9 @@ pub enum Event {
     Asked {
         /// The question.
         question: String,
+        /// The number of the goal that it is about: a reply that names one puts it in its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amends: Option<String>,
     },
     /// The person's reply to the question.
     Replied {

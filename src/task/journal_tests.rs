@@ -323,7 +323,13 @@ fn a_full_disk_is_a_typed_error_and_nothing_is_half_written() {
     let (mut log, entries) = journal.resume(&id).unwrap();
     log.limit_pages(1);
     let text = "x".repeat(100_000);
-    let asked = vec![Event::Resumed, Event::Asked { question: text }];
+    let asked = vec![
+        Event::Resumed,
+        Event::Asked {
+            question: text,
+            amends: None,
+        },
+    ];
     let full = log.append(at(5), asked).unwrap_err();
     assert!(matches!(full, JournalError::DiskFull { .. }), "{full}");
     assert_eq!(log.sequence(), 7);
@@ -332,7 +338,13 @@ fn a_full_disk_is_a_typed_error_and_nothing_is_half_written() {
     let huge = "x".repeat(2 * super::journal::EVENT_LIMIT);
     let (mut log, _) = journal.resume(&id).unwrap();
     assert!(matches!(
-        log.append(at(5), vec![Event::Asked { question: huge }]),
+        log.append(
+            at(5),
+            vec![Event::Asked {
+                question: huge,
+                amends: None
+            }]
+        ),
         Err(JournalError::TooLarge { .. })
     ));
 }

@@ -30,6 +30,7 @@ pub mod rewind;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
+pub mod status;
 mod text;
 
 pub use active::{ActiveTask, TaskError};
@@ -45,4 +46,5 @@ pub use id::{InvalidTaskId, TaskId};
 pub use journal::{Journal, JournalError, Record, TaskLog, TaskRow};
 pub use load::{Checked, LoadError, LocatedFault, Source};
 pub use loops::Round;
-pub use state::{Pending, Recovery, Status, Task, standing};
+pub use state::{Task, standing};
+pub use status::{LastStep, Pending, Recovery, Status};

@@ -2,79 +2,15 @@
 
 use super::condition::{fill, fill_with};
 use super::definition::{Definition, On, State};
-use super::event::{Entry, Event, Settlement, StepResult, StopReason};
+use super::event::{Entry, Event, Settlement, StepResult};
 use super::facts::{Facts, VALUE_LIMIT, bounded, call_text, value_text};
 use super::id::TaskId;
 use super::loops::{Recent, Round};
+use super::status::{LastStep, Pending, Recovery, Status};
+use crate::call::numbers::amended;
 use crate::call::{Call, Effect};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-
-/// How a task stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Turns may follow.
-    Running,
-    /// Done: the person has the answer, or an end was reached.
-    Answered,
-    /// An end was reached at which the task has failed.
-    Failed,
-    /// Waits for the person's reply to this question.
-    Asked(String),
-    /// The run ended without an answer.
-    Stopped(StopReason),
-    /// It was running and no process runs it any more.
-    Interrupted,
-}
-
-/// A call that may have run: its outcome is not known.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pending {
-    /// Its step.
-    pub step: u32,
-    /// The call.
-    pub call: Call,
-    /// What the tool does to the world.
-    pub effect: Effect,
-    /// Whether doing it twice is the same as doing it once.
-    pub idempotent: bool,
-}
-
-impl Pending {
-    /// Whether it may be made again without asking.
-    pub fn repeatable(&self) -> bool {
-        self.idempotent || self.effect == Effect::Read
-    }
-}
-
-/// The last call and what came of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LastStep {
-    /// Its step.
-    pub step: u32,
-    /// The call.
-    pub call: Call,
-    /// What came of it; `None`: unknown.
-    pub result: Option<StepResult>,
-}
-
-/// What to do with a task that is taken up again.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Recovery {
-    /// Nothing: it is over.
-    Finished,
-    /// The person's reply to this question comes first.
-    Reply(String),
-    /// Go on with the next turn.
-    Continue,
-    /// Make this call again: it only reads, or repeating it is safe.
-    Repeat(Pending),
-    /// A person, or a check of the world, says whether this call took effect (an
-    /// [`Event::Settled`]).
-    Decide(Pending),
-    /// It is at its end: its proofs come first (an [`Event::Verified`]).
-    Verify,
-}
 
 /// A task as its events have made it.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +37,8 @@ pub struct Task {
     pub pending: Option<Pending>,
     /// The last question and the person's reply.
     pub reply: Option<(String, String)>,
+    /// The number of the goal that the question is about.
+    amends: Option<String>,
     /// How many steps there had been when they replied.
     replied_after: Option<u32>,
     /// What the person said while it ran, the latest last: at most [`NOTES`].
@@ -176,6 +114,7 @@ impl Task {
             last: None,
             pending: None,
             reply: None,
+            amends: None,
             replied_after: None,
             notes: Vec::new(),
             answer: None,
@@ -227,13 +166,24 @@ impl Task {
                     self.count_success(pending.effect);
                 }
             }
-            Event::Asked { question } => self.status = Status::Asked(question.clone()),
+            Event::Asked { question, amends } => {
+                self.status = Status::Asked(question.clone());
+                self.amends.clone_from(amends);
+            }
             Event::Replied { text } => {
                 let question = match std::mem::replace(&mut self.status, Status::Running) {
                     Status::Asked(question) => question,
                     _ => String::new(),
                 };
-                self.reply = Some((question, text.clone()));
+                let about = self.amends.take();
+                let amended = about.and_then(|old| amended(&self.goal, &old, text));
+                self.reply = match amended {
+                    Some(goal) => {
+                        self.goal = goal;
+                        None
+                    }
+                    None => Some((question, text.clone())),
+                };
                 self.replied_after = Some(self.steps);
             }
             Event::Refused { .. } | Event::Rejected { .. } => self.failures += 1,

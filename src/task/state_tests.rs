@@ -120,7 +120,14 @@ fn what_resuming_does() {
     };
     let asked: Prepare = |t| {
         let question = "which?".into();
-        t.record(now(), Event::Asked { question }).unwrap();
+        t.record(
+            now(),
+            Event::Asked {
+                question,
+                amends: None,
+            },
+        )
+        .unwrap();
     };
     let stopped: Prepare = |t| {
         let reason = StopReason::Cancelled;
@@ -160,7 +167,15 @@ fn what_resuming_does() {
 fn a_reply_reaches_the_summary() {
     let mut active = begin(Definition::builtin());
     let question = "Which lamp?".to_owned();
-    active.record(now(), Event::Asked { question }).unwrap();
+    active
+        .record(
+            now(),
+            Event::Asked {
+                question,
+                amends: None,
+            },
+        )
+        .unwrap();
     assert_eq!(active.task().status, Status::Asked("Which lamp?".into()));
     let text = "the red\none".to_owned();
     assert!(!active.task().was_just_told());
@@ -422,4 +437,34 @@ fn what_the_person_says_meanwhile_is_kept_and_a_follow_up_begins_anew() {
     );
     assert_eq!(task.recovery(), Recovery::Continue);
     assert!(task.notes.is_empty());
+}
+
+#[test]
+fn a_reply_about_a_number_puts_it_into_the_goal() {
+    let asked = |amends: &str, reply: &str| {
+        let mut active = begin(Definition::builtin());
+        let goal = "dim lamp 2 to 150%".to_owned();
+        active.record(now(), Event::FollowedUp { goal }).unwrap();
+        let question = Event::Asked {
+            question: "What should it be?".to_owned(),
+            amends: Some(amends.to_owned()),
+        };
+        active.record(now(), question).unwrap();
+        let text = reply.to_owned();
+        active.record(now(), Event::Replied { text }).unwrap();
+        active.task().clone()
+    };
+    let task = asked("150", "15%");
+    assert_eq!(task.goal, "dim lamp 2 to 15%");
+    assert_eq!(task.reply, None);
+    assert!(task.was_just_told());
+    // Where it cannot be put there, it is a reply like any other.
+    for (amends, reply) in [("8", "15%"), ("150", "never mind"), ("150", "1 or 2")] {
+        let task = asked(amends, reply);
+        assert_eq!(task.goal, "dim lamp 2 to 150%");
+        assert_eq!(task.reply.map(|(_, said)| said).as_deref(), Some(reply));
+    }
+    // A journal from before numbers were amended.
+    let old: Event = serde_json::from_str(r#"{"event": "asked", "question": "?"}"#).unwrap();
+    assert!(matches!(old, Event::Asked { amends: None, .. }));
 }

@@ -206,6 +206,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     setting(
         Sampling,
+        "grounding",
+        Kind::Switch,
+        "true",
+        "Ask about a call that changes something where nothing that was said or read speaks of what it is about, even if it is allowed",
+    ),
+    setting(
+        Sampling,
         "seed",
         at_least(0),
         "0",
