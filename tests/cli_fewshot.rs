@@ -82,6 +82,11 @@ fn examples_are_added_listed_forgotten_and_exported() {
     assert!(lines.lines().count() > 100 && lines.contains("Spark up"));
     let (code, _, _) = run(at, &["export", "--source", "added", "-o", "mine.jsonl"]);
     assert_eq!(code, 0);
+    let before = fs::read(at.join("mine.jsonl")).unwrap();
+    let (code, _, err) = run(at, &["export", "-o", "mine.jsonl"]);
+    assert_eq!(code, 8, "{err}");
+    assert!(err.contains("exists already"), "{err}");
+    assert_eq!(fs::read(at.join("mine.jsonl")).unwrap(), before);
     let other = tempfile::tempdir().unwrap();
     let file = at.join("mine.jsonl");
     let (code, out, err) = run(other.path(), &["add", &file.to_string_lossy()]);

@@ -3,6 +3,7 @@
 use super::args_fewshot::{Add, ExampleSource, Fewshot};
 use super::context::Context;
 use super::error::Failure;
+use super::exit::Exit;
 use super::input::read_text;
 use super::settings::Settings;
 use super::style::{FAINT, NAME, STRONG, paint};
@@ -320,7 +321,16 @@ fn export(
         Some(path) => {
             let count = lines.len();
             let text: String = lines.into_iter().map(|line| line + "\n").collect();
-            fs_err::write(path, text)?;
+            // Somebody may have worked on what is there.
+            let mut file = match fs_err::File::create_new(path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    let message = format!("{} exists already", path.display());
+                    return Err(Failure::new(Exit::Files, message)
+                        .hint("name another file, or delete this one"));
+                }
+                file => file?,
+            };
+            file.write_all(text.as_bytes())?;
             terminal.note(&format!("{count} examples in {}", path.display()));
         }
     }

@@ -136,7 +136,7 @@ pub static SETTINGS: &[Setting] = &[
         "context",
         within(0, 1_048_576),
         "0",
-        "Tokens of context; 0: what the model was trained for, at most 4096",
+        "Tokens of context, rounded up to a multiple of 256; 0: what the model was trained for, at most 4096",
     ),
     setting(
         Model,
