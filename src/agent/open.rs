@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 /// The live values that `request` names whole, in the order in which they come in it.
 ///
 /// "Names whole": all n-grams of the value's text are found in the request; of two values one of
-/// which is part of the other only the longer counts.
+/// which is part of the other only the longer counts. Of "the kitchen light and the bedroom fan"
+/// the bedroom light is not named: all of its words stand in names that are there as they are.
 pub(super) fn named(request: &str, tools: &Moves) -> Vec<String> {
     let grams = Grams::of(request);
     let texts: BTreeSet<&str> = tools
@@ -30,12 +31,25 @@ pub(super) fn named(request: &str, tools: &Moves) -> Vec<String> {
             *other != text && more.len() > own.len() && own.shared(more) == own.len()
         })
     };
-    let whole: Vec<&str> = named
+    let mut whole: Vec<String> = named
         .iter()
         .filter(|(text, own)| !part_of_another(text, own))
-        .map(|(text, _)| *text)
+        .map(|(text, _)| (*text).to_owned())
         .collect();
-    let whole: Vec<String> = whole.into_iter().map(str::to_owned).collect();
+    let said = request.to_lowercase();
+    let as_it_is: Vec<String> = whole
+        .iter()
+        .map(|text| text.to_lowercase())
+        .filter(|text| said.contains(text.as_str()))
+        .collect();
+    let taken = |word: &str| {
+        let words = |name: &String| name.split_whitespace().any(|other| other == word);
+        as_it_is.iter().any(words) && !is_elsewhere(&said, &as_it_is, word)
+    };
+    whole.retain(|text| {
+        let text = text.to_lowercase();
+        as_it_is.contains(&text) || !text.split_whitespace().all(taken)
+    });
     let anchors = anchors(request, &whole);
     let mut ordered: Vec<(Option<usize>, String)> = anchors
         .into_iter()
@@ -45,6 +59,16 @@ pub(super) fn named(request: &str, tools: &Moves) -> Vec<String> {
     // What stands nowhere word for word comes last.
     ordered.sort_by_key(|(at, _)| at.unwrap_or(usize::MAX));
     ordered.into_iter().map(|(_, text)| text).collect()
+}
+
+/// Whether a word stands in a text outside of all of these names.
+fn is_elsewhere(text: &str, names: &[String], word: &str) -> bool {
+    let mut rest = text.to_owned();
+    for name in names {
+        rest = rest.replace(name.as_str(), " ");
+    }
+    rest.split(|c: char| !c.is_alphanumeric())
+        .any(|other| other == word)
 }
 
 /// The live values that the task's request names whole and no call of it has been about: none
@@ -95,6 +119,8 @@ mod tests {
             "lamp",
             "hall lamp",
             "kitchen light",
+            "kitchen fan",
+            "hall light",
             "свет на кухне",
             "厨房灯",
         ];
@@ -128,6 +154,18 @@ mod tests {
                 vec!["kitchen light", "hall lamp"],
             ),
             ("turn on the lamp", vec!["lamp"]),
+            (
+                "hall lamp off, kitchen light too",
+                vec!["hall lamp", "kitchen light"],
+            ),
+            (
+                "light the hall, and the hall lamp and kitchen light too",
+                vec!["hall lamp", "kitchen light", "hall light"],
+            ),
+            (
+                "the light and the fan in the kitchen",
+                vec!["kitchen light", "kitchen fan"],
+            ),
             ("turn on the hall", vec![]),
             ("включи свет на кухне", vec!["свет на кухне"]),
             ("打开厨房灯", vec!["厨房灯"]),
