@@ -55,15 +55,20 @@ impl Taken for Everything {
     }
 }
 
+/// Whether a setting of how tokens are chosen means something only where calls are made.
+fn is_about_calls(setting: &Setting) -> bool {
+    matches!(
+        setting.name,
+        "alpha" | "call_bias" | "ask_below" | "unsure" | "grounding"
+    )
+}
+
 impl Taken for Generating {
     fn takes(setting: &Setting) -> bool {
         match setting.group {
             Group::Model => true,
             // What is only about calls is not.
-            Group::Sampling => !matches!(
-                setting.name,
-                "alpha" | "call_bias" | "ask_below" | "unsure" | "grounding"
-            ),
+            Group::Sampling => !is_about_calls(setting),
             _ => setting.name == "mask_store",
         }
     }
@@ -73,10 +78,7 @@ impl Taken for Tuning {
     fn takes(setting: &Setting) -> bool {
         match setting.group {
             Group::Model => setting.name != "model",
-            Group::Sampling => !matches!(
-                setting.name,
-                "alpha" | "call_bias" | "ask_below" | "unsure" | "grounding"
-            ),
+            Group::Sampling => !is_about_calls(setting),
             Group::Limits => true,
             Group::World | Group::Storage => matches!(
                 setting.name,

@@ -46,7 +46,7 @@ pub(super) fn votes(examples: &[(Grams, usize)], kinds: usize, request: &Grams) 
             normalised(row)
         })
         .collect();
-    // N-grams that no example has make the request longer, and so every vote smaller alike.
+    // N-grams that no example has would make every vote smaller alike: they are left out.
     let known = request
         .iter()
         .filter_map(|gram| Some((*columns.get(&gram)?, weights.weight(gram))));
